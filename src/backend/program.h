@@ -4,7 +4,10 @@
  * A program is one set of instruction streams, run by every core; a core's
  * instance number selects its root ranges (the block of each dim). Streams run
  * concurrently and in order, one per engine and DMA queue, and meet only at
- * semaphores (per core). Nothing else orders them.
+ * semaphores (per core). Nothing else orders them. An engine's instruction sees
+ * the results of those before it in its stream; transfers of one DMA queue may
+ * overlap and see each other only through semaphores. A core with an empty root
+ * range has no work and executes nothing.
  *
  * Range registers. 0 .. ndims-1 hold the instance's blocks {start, length}. LOOP
  * a, b, step runs its body for each piece of range b: start = b.start + i*step,
@@ -29,8 +32,9 @@
  * dense, axis a has stride[a] elements. The box starts at the element offset
  * sum over axes of (start of range inner[a] - start of range outer[a]) * stride[a]
  * and is length of range inner[a] long on each axis; outer = 255 means offset 0.
- * A DRAM operand is argument `arg` at the box given by ranges inner[a]; strides
- * and base are bound at load. */
+ * A DRAM operand is argument `arg` at the box given by ranges inner[a], moved by
+ * origin[a]; strides and base are bound at load. inner = 255 is the range {0, 1}
+ * (an axis no dim runs along). */
 #ifndef HONE_BACKEND_PROGRAM_H
 #define HONE_BACKEND_PROGRAM_H
 
@@ -70,6 +74,7 @@ typedef struct {
   uint8_t buffer, arg, format, rank;
   uint8_t inner[HONE_MAX_RANK], outer[HONE_MAX_RANK]; /* range registers */
   int32_t stride[HONE_MAX_RANK];                      /* elements; unused for DRAM */
+  int64_t origin[HONE_MAX_RANK];                      /* DRAM: constant of the axis; 0 in a buffer */
 } hone_operand;
 
 /* MATMUL and MAP iterate over the ranges iter[0..niter-1], one per dim of the
@@ -91,7 +96,7 @@ typedef struct {
   hone_insn_op op;
   hone_predicate when;
   uint8_t a, b;  /* LOOP: range, parent. WAIT, EXPECT: semaphore, buffer to rotate or HONE_NO_BUFFER. SIGNAL: semaphore */
-  int64_t n;     /* LOOP: step. WAIT, EXPECT, SIGNAL: count (WAIT: may be 0) */
+  int64_t n;     /* LOOP: step. WAIT, EXPECT, SIGNAL: count (WAIT, EXPECT: may be 0) */
   int32_t body;  /* index into bodies, -1: none */
 } hone_insn;
 
