@@ -3,6 +3,10 @@
 #ifndef HONE_EVAL_EVALUATOR_H
 #define HONE_EVAL_EVALUATOR_H
 
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/status.h"
 #include "cost/model.h"
 #include "ir/schedule.h"
@@ -45,11 +49,15 @@ typedef struct {
   double mape_pct, bias_pct;   /* of model against simulator: mean |m/s-1|, mean (m/s-1) */
   double kendall_tau, kendall_tau_top_decile; /* tau-b; NaN when n < 2 or all tied */
   int top_k;
-  double regret_pct;           /* best simulated of the model's first vs best simulated overall */
+  double regret_pct;           /* best simulated of the model's first top_k against best simulated overall */
 } hone_fidelity;
-void hone_fidelity_measure(int n, const int64_t *model_cycles, const int64_t *sim_cycles, hone_fidelity *out);
+/* Top decile: the best tenth as simulated, but HONE_DECILE_FLOOR of them when there
+ * are that many, for a rank correlation of two or three says nothing. */
+enum { HONE_DECILE_FLOOR = 10 };
+void hone_fidelity_measure(int n, const int64_t *model_cycles, const int64_t *sim_cycles, int top_k, hone_fidelity *out);
 
-/* One candidate of the ladder. The array handed in is ordered best model first. */
+/* One candidate of the ladder. The array handed in is ordered best model first
+ * and distinct. */
 typedef struct {
   hone_schedule schedule;
   hone_outcome model, sim;
@@ -57,11 +65,18 @@ typedef struct {
   bool wanted; /* default, incumbent: simulate whatever the model says */
 } hone_rung;
 
-/* Simulates the first k distinct rungs, the wanted ones and `samples` stratified
- * over the rest; widens k until no unsimulated rung has model cycles * (5 %
- * quantile of sim/model so far) below the best simulated (DESIGN section 7), at
- * most max_k. A failed simulation never wins. Fills fidelity (top_k = final k). */
-hone_status hone_ladder_run(hone_evaluator *sim, int n, hone_rung *rung, int k, int samples, int max_k,
+typedef struct {
+  int k;       /* simulated first, and widened by */
+  int samples; /* stratified over the rest */
+  int max_k;
+  const volatile sig_atomic_t *interrupted; /* NULL, or looked at every few simulations: nonzero ends the ladder */
+} hone_ladder_options;
+
+/* Simulates the first k rungs, the wanted ones and the samples; widens k until no
+ * unsimulated rung has model cycles * (5 % quantile of sim/model so far) below the
+ * best simulated (DESIGN section 7), at most to max_k. A failed simulation never
+ * wins. Fills fidelity (top_k = final k). */
+hone_status hone_ladder_run(hone_evaluator *sim, int n, hone_rung *rung, const hone_ladder_options *options,
                             hone_fidelity *fidelity, hone_err *err);
 
 /* Runs the winner's numbers on the simulator's functional mode against the

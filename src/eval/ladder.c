@@ -1,0 +1,136 @@
+/* The ladder: the model orders, the simulator decides.
+ *
+ * After the first round the ratio sim/model of everything simulated says how far
+ * below its model figure a schedule may fall: 5 % fall below the quantile q. An
+ * unsimulated rung with model * q under the best simulated could still win, so k
+ * widens, a fixed number at a time (never one derived from threads), until there
+ * is none or max_k is reached. */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "eval/evaluator.h"
+
+static bool stop(const hone_ladder_options *o)
+{
+  return o->interrupted && *o->interrupted;
+}
+
+/* Simulates the picked rungs in pieces of fixed size, so that an interrupt is
+ * noticed; what is left then stays unsimulated. */
+static hone_status simulate(hone_evaluator *sim, int n, hone_rung *rung, const bool *pick, const hone_ladder_options *o,
+                            hone_err *err)
+{
+  enum { PIECE = 8 };
+  for (int i = 0; i < n && !stop(o);) {
+    const hone_schedule *s[PIECE];
+    int index[PIECE], m = 0;
+    for (; i < n && m < PIECE; i++)
+      if (pick[i] && !rung[i].simulated) {
+        index[m] = i;
+        s[m++] = &rung[i].schedule;
+      }
+    hone_outcome out[PIECE];
+    hone_status st = hone_evaluator_batch(sim, m, s, out, err);
+    if (st != HONE_OK) return st;
+    for (int j = 0; j < m; j++) {
+      rung[index[j]].sim = out[j];
+      rung[index[j]].simulated = true;
+    }
+  }
+  return HONE_OK;
+}
+
+static bool succeeded(const hone_rung *r)
+{
+  return r->simulated && r->sim.reason == HONE_REASON_NONE && r->model.reason == HONE_REASON_NONE;
+}
+
+static int by_value(const void *x, const void *y)
+{
+  double a = *(const double *)x, b = *(const double *)y;
+  return (a > b) - (a < b);
+}
+
+/* 5 % quantile of sim/model, the lower neighbour; 0 without data (so that
+ * everything still looks promising). Also the best simulated cycles. */
+static double lower_ratio(int n, const hone_rung *rung, int64_t *best)
+{
+  double *ratio = hone_heap_alloc((size_t)n, sizeof *ratio);
+  int m = 0;
+  *best = INT64_MAX;
+  for (int i = 0; i < n; i++) {
+    if (!succeeded(&rung[i])) continue;
+    ratio[m++] = (double)rung[i].sim.cycles / (double)rung[i].model.cycles;
+    *best = hone_min64(*best, rung[i].sim.cycles);
+  }
+  double q = 0;
+  if (m > 0) {
+    qsort(ratio, (size_t)m, sizeof *ratio, by_value);
+    q = ratio[m / 20];
+  }
+  free(ratio);
+  return q;
+}
+
+/* Marks `samples` places spread evenly over ranks first..n-1: the middle of each stratum. */
+static void mark_samples(int n, int first, int samples, bool *pick)
+{
+  int rest = n - first;
+  if (rest <= 0) return;
+  if (samples > rest) samples = rest;
+  for (int i = 0; i < samples; i++) pick[first + (int)(((int64_t)2 * i + 1) * rest / (2 * (int64_t)samples))] = true;
+}
+
+/* Marks the next `chunk` unsimulated rungs that could still win; 0 when none can. */
+static int mark_promising(int n, const hone_rung *rung, int chunk, double q, int64_t best, bool *pick, int *k)
+{
+  int marked = 0;
+  for (int i = 0; i < n && marked < chunk; i++) {
+    pick[i] = false;
+    if (rung[i].simulated || rung[i].model.reason != HONE_REASON_NONE) continue;
+    if (best != INT64_MAX && (double)rung[i].model.cycles * q >= (double)best) break; /* ordered: nobody after it either */
+    pick[i] = true;
+    marked++;
+    if (i + 1 > *k) *k = i + 1;
+  }
+  return marked;
+}
+
+static void measure(int n, const hone_rung *rung, int k, hone_fidelity *out)
+{
+  int64_t *model = hone_heap_alloc((size_t)n, sizeof *model), *sim = hone_heap_alloc((size_t)n, sizeof *sim);
+  int m = 0;
+  for (int i = 0; i < n; i++)
+    if (succeeded(&rung[i])) {
+      model[m] = rung[i].model.cycles;
+      sim[m++] = rung[i].sim.cycles;
+    }
+  hone_fidelity_measure(m, model, sim, k, out);
+  free(sim);
+  free(model);
+}
+
+hone_status hone_ladder_run(hone_evaluator *sim, int n, hone_rung *rung, const hone_ladder_options *o,
+                            hone_fidelity *fidelity, hone_err *err)
+{
+  *fidelity = (hone_fidelity){ 0 };
+  if (n < 1) return HONE_OK;
+  bool *pick = hone_heap_alloc((size_t)n, sizeof *pick);
+  int k = o->k < n ? o->k : n;
+  for (int i = 0; i < n; i++) pick[i] = i < k || rung[i].wanted;
+  mark_samples(n, k, o->samples, pick);
+  hone_status st = simulate(sim, n, rung, pick, o, err);
+  while (st == HONE_OK && k < o->max_k && !stop(o)) {
+    int64_t best;
+    double q = lower_ratio(n, rung, &best);
+    int chunk = (int)hone_min64(o->k > 0 ? o->k : 1, o->max_k - k);
+    if (mark_promising(n, rung, chunk, q, best, pick, &k) == 0) break;
+    st = simulate(sim, n, rung, pick, o, err);
+  }
+  if (st == HONE_OK) measure(n, rung, k, fidelity);
+  free(pick);
+  return st;
+}
