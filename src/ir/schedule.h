@@ -77,9 +77,13 @@ hone_status hone_params_new(const hone_operator *op, const hone_machine *m, hone
 void hone_params_free(hone_params *p);
 int hone_params_find(const hone_params *p, const char *name); /* -1 */
 int64_t hone_param_get(const hone_param *p, const hone_schedule *s);
-void hone_param_set(const hone_param *p, hone_schedule *s, int64_t value); /* no check */
+void hone_param_set(const hone_param *p, hone_schedule *s, int64_t value); /* no check; normalize afterwards */
 void hone_param_print_value(const hone_operator *op, const hone_machine *m, const hone_param *p, int64_t value, hone_text *out);
 bool hone_param_parse_value(const hone_operator *op, const hone_machine *m, const hone_param *p, const char *s, int64_t *value);
+/* Does the parameter matter under the rest of s? Those that do not (a depth where
+ * bypassed, the placement of an intermediate kept at home) are normalized away,
+ * not printed, and may be missing in parsed text. */
+bool hone_param_active(const hone_operator *op, const hone_machine *m, const hone_param *p, const hone_schedule *s);
 /* map.s packs (row | column << 8); join, home, at, ... are the struct's numbers. */
 
 /* Where the search starts (section 6 line 20): always legal when anything the

@@ -1,0 +1,209 @@
+/* The default schedule (DESIGN section 6 line 20): even placement, depth 2,
+ * reduced dims innermost, cores split over the largest parallel dims, tiles
+ * doubled from the array granule (reduced, columns, rows in turn) while the
+ * buffers fit. Written buffers sit just outside the reduced loops of their group,
+ * so that a result stays until it is whole. Intermediates are kept as near the
+ * engine as a join allows, else go through DRAM. */
+#include "config.h"
+
+#include <string.h>
+
+#include "ir/ir_int.h"
+
+typedef struct {
+  const hone_operator *op;
+  const hone_machine *m;
+  hone_dimset reduced;               /* reduced by some stage */
+  int ngrow, grow[HONE_MAX_DIMS];    /* dims in the order they are doubled */
+  int64_t granule[HONE_MAX_DIMS];
+  unsigned with[HONE_MAX_TENSORS], homes[HONE_MAX_TENSORS];
+} recipe;
+
+static void split_cores(const recipe *r, hone_schedule *s)
+{
+  hone_dimset parallel = ((1u << r->op->ndims) - 1u) & ~r->reduced;
+  for (int i = 0; i < r->op->nstages; i++) parallel &= r->op->stage[i].dims;
+  for (int d = 0; d < r->op->ndims; d++)
+    if (r->op->dim[d].sequential) parallel &= ~(1u << d);
+  for (int a = 0; a < r->m->naxes; a++)
+    for (int rest = r->m->axis[a].size, f = 2; rest > 1; f++)
+      while (rest % f == 0) {
+        rest /= f;
+        int best = -1;
+        for (int d = 0; d < r->op->ndims; d++)
+          if (dim_in(parallel, d) && s->tile[0][d] >= f && (best < 0 || s->tile[0][d] > s->tile[0][best])) best = d;
+        if (best < 0) continue;
+        s->split[a][best] *= f;
+        s->tile[0][best] = hone_ceil_div(s->tile[0][best], f);
+      }
+  hone_schedule_normalize(r->op, r->m, s);
+}
+
+/* The order dims are doubled in, and where they start: reduced, columns, rows of
+ * the arrays, then whatever is left (batches stay at 1 to begin with). */
+static void add_growth(recipe *r, int d, int64_t granule)
+{
+  for (int i = 0; i < r->ngrow; i++)
+    if (r->grow[i] == d) return;
+  r->grow[r->ngrow++] = d;
+  r->granule[d] = granule;
+}
+
+static void plan_growth(recipe *r, const hone_schedule *s)
+{
+  for (int i = 0; i < r->op->nstages; i++) {
+    const hone_stage *st = &r->op->stage[i];
+    if (st->kind != HONE_STAGE_CONTRACT) continue;
+    const hone_matrix *x = &r->m->engine[s->engine[i]].matrix;
+    for (int d = 0; d < r->op->ndims; d++)
+      if (dim_in(st->reduced, d)) add_growth(r, d, x->rows);
+    add_growth(r, s->map_column[i], x->columns);
+    hone_dimset a = hone_access_dims(r->op, &st->read[0]), b = hone_access_dims(r->op, &st->read[1]);
+    for (int d = 0; d < r->op->ndims; d++) /* the streamed dims: in one operand only */
+      if (dim_in(a, d) != dim_in(b, d)) add_growth(r, d, hone_max64(x->min_pass_cycles, x->rows));
+  }
+  for (int d = r->op->ndims - 1; d >= 0; d--) add_growth(r, d, r->ngrow == 0 ? 64 : 1);
+}
+
+/* Holds the operand whose column dim is widest; ws preferred. */
+static void choose_maps(const recipe *r, hone_schedule *s)
+{
+  for (int i = 0; i < r->op->nstages; i++) {
+    if (r->op->stage[i].kind != HONE_STAGE_CONTRACT) continue;
+    int64_t widest = 0;
+    for (int c = 0; c < r->op->ndims; c++)
+      for (int d = 0, held; d < r->op->ndims; d++)
+        if (hone_map_check(r->op, i, (hone_dataflow)s->dataflow[i], d, c, &held) && r->op->dim[c].extent > widest) {
+          widest = r->op->dim[c].extent;
+          s->map_row[i] = (uint8_t)d;
+          s->map_column[i] = (uint8_t)c;
+        }
+  }
+}
+
+static void place(const recipe *r, hone_schedule *s)
+{
+  int n = r->op->ndims, nreduced = __builtin_popcount(r->reduced);
+  for (int l = 1; l < r->m->nlevels; l++) {
+    int k = 0;
+    for (int d = 0; d < n; d++)
+      if (!dim_in(r->reduced, d)) s->order[l][k++] = (uint8_t)d;
+    for (int d = 0; d < n; d++)
+      if (dim_in(r->reduced, d)) s->order[l][k++] = (uint8_t)d;
+  }
+  for (int t = 0; t < r->op->ntensors; t++) {
+    int w = hone_operator_writer(r->op, t);
+    bool outside = w >= 0 && r->op->stage[w].reduced;
+    for (int l = 1; l < r->m->nlevels; l++) {
+      bool here = (r->with[t] >> l & 1u) != 0;
+      s->at[t][l] = (int8_t)(here ? l * n - (outside ? nreduced : 0) : HONE_BYPASS);
+      s->depth[t][l] = 2;
+    }
+  }
+}
+
+/* `s` keeps orders as planned; what is checked is its normal form. */
+static bool legal(const recipe *r, const hone_schedule *s)
+{
+  hone_schedule c = *s;
+  hone_schedule_normalize(r->op, r->m, &c);
+  return hone_schedule_check(r->op, r->m, &c, NULL) == HONE_REASON_NONE;
+}
+
+/* Doubles tile[level][d] and raises the tiles around it; false when it cannot. */
+static bool double_tile(const recipe *r, hone_schedule *s, int level, int d)
+{
+  int64_t old = s->tile[level][d], block = s->tile[0][d];
+  if (old >= block) return false;
+  hone_schedule grown = *s;
+  grown.tile[level][d] = old > block / 2 ? block : 2 * old;
+  for (int l = 1; l < level; l++) grown.tile[l][d] = hone_max64(grown.tile[l][d], grown.tile[level][d]);
+  if (!legal(r, &grown)) return false;
+  *s = grown;
+  return true;
+}
+
+/* From the innermost memory outwards. `whole`: reduced dims are whole outside
+ * the innermost memory, which a join near the engine needs. */
+static bool grow(const recipe *r, hone_schedule *s, bool whole)
+{
+  int n = r->m->nlevels - 1;
+  for (int d = 0; d < r->op->ndims; d++)
+    for (int l = 1; l <= n; l++)
+      s->tile[l][d] = whole && l < n && dim_in(r->reduced, d) ? s->tile[0][d] : hone_min64(r->granule[d], s->tile[0][d]);
+  while (!legal(r, s)) { /* a small machine: halve the granules, the largest first */
+    int best = -1;
+    for (int d = 0; d < r->op->ndims; d++)
+      if (s->tile[n][d] > 1 && (best < 0 || s->tile[n][d] > s->tile[n][best])) best = d;
+    if (best < 0) return false;
+    for (int l = n; l >= 1; l--)
+      if (!(whole && l < n && dim_in(r->reduced, best))) s->tile[l][best] = s->tile[n][best] / (l == n ? 2 : 1);
+    for (int l = 1; l < n; l++)
+      if (!(whole && dim_in(r->reduced, best))) s->tile[l][best] = s->tile[n][best];
+  }
+  for (int l = n; l >= 1; l--)
+    for (bool any = true; any;) {
+      any = false;
+      for (int i = 0; i < r->ngrow; i++) any |= double_tile(r, s, l, r->grow[i]);
+    }
+  return true;
+}
+
+/* All intermediates at home h, joined inside every parallel loop. */
+static bool settle(const recipe *r, hone_schedule *s, int home)
+{
+  int n = r->op->ndims, join = (r->m->nlevels - 1) * n - __builtin_popcount(r->reduced);
+  for (int t = 0; t < r->op->ntensors; t++) {
+    if (r->op->tensor[t].role != HONE_ROLE_INTERMEDIATE) continue;
+    int h = home;
+    while (h > 0 && !(r->homes[t] >> h & 1u)) h--;
+    if (!(r->homes[t] >> h & 1u)) return false;
+    s->home[t] = (uint8_t)h;
+    s->join[t] = (int8_t)(h > 0 ? join : 0);
+    int w = hone_operator_writer(r->op, t);
+    for (int l = h + 1; h > 0 && l < r->m->nlevels; l++)
+      if (r->op->stage[w].kind == HONE_STAGE_CONTRACT && s->at[t][l] != HONE_BYPASS) s->at[t][l] = (int8_t)join;
+  }
+  return true;
+}
+
+static bool attempt(const recipe *r, const hone_schedule *start, int home, int depth, hone_schedule *out)
+{
+  *out = *start;
+  for (int t = 0; t < HONE_MAX_TENSORS; t++)
+    for (int l = 1; l < r->m->nlevels; l++) out->depth[t][l] = (uint8_t)depth;
+  return settle(r, out, home) && grow(r, out, home > 0);
+}
+
+hone_status hone_schedule_default(const hone_operator *op, const hone_machine *m, hone_schedule *out, hone_err *err)
+{
+  recipe r = {.op = op, .m = m};
+  hone_schedule start;
+  bool fusible = false;
+  hone_params p;
+  hone_status bad = hone_params_new(op, m, &p, err);
+  if (bad != HONE_OK) return bad;
+  hone_params_free(&p);
+  for (int i = 0; i < op->nstages; i++) r.reduced |= op->stage[i].reduced;
+  for (int t = 0; t < op->ntensors; t++) {
+    unsigned without;
+    hone_ir_survey(op, m, t, &r.with[t], &without, &r.homes[t]);
+    fusible |= op->tensor[t].role == HONE_ROLE_INTERMEDIATE;
+  }
+  hone_schedule_init(op, m, &start);
+  split_cores(&r, &start);
+  choose_maps(&r, &start);
+  plan_growth(&r, &start);
+  place(&r, &start);
+  for (int depth = 2; depth >= 1; depth--)
+    for (int home = fusible ? m->nlevels - 1 : 0; home >= 0; home--)
+      if (attempt(&r, &start, home, depth, out)) {
+        hone_schedule_normalize(op, m, out);
+        return HONE_OK;
+      }
+  hone_why why;
+  hone_schedule_normalize(op, m, out);
+  hone_schedule_check(op, m, out, &why);
+  return hone_err_set(err, HONE_INFEASIBLE, "schedule.no-default", "no legal schedule was found on machine %s: %s", m->name,
+                      why.text);
+}
