@@ -265,8 +265,9 @@ static hone_reason add_node(build *b, hone_node_kind kind, int index, int depth,
   return HONE_REASON_NONE;
 }
 
-/* Fills (outer memory first) or drains (inner first) of the buffers at p. */
-static hone_reason add_moves(build *b, hone_node_kind kind, uint32_t stages, int p, int depth)
+/* Fills (outer memory first) or drains (inner first) of the buffers at p that the
+ * group uses: fills before the run that uses them first, drains after the last. */
+static hone_reason add_moves(build *b, hone_node_kind kind, uint32_t group, uint32_t run, int p, int depth)
 {
   const hone_events *e = b->e;
   bool fill = kind == HONE_NODE_FILL;
@@ -275,7 +276,9 @@ static hone_reason add_moves(build *b, hone_node_kind kind, uint32_t stages, int
     for (int t = 0; t < b->op->ntensors; t++)
       for (int i = 0; i < e->nbuffers; i++) {
         const hone_buffer *x = &e->buffer[i];
-        if (x->level != level || x->tensor != t || x->position != p || (x->stages & ~stages)) continue;
+        if (x->level != level || x->tensor != t || x->position != p || (x->stages & ~group)) continue;
+        uint32_t when = fill ? x->stages & -x->stages : UINT32_C(1) << (31 - __builtin_clz(x->stages));
+        if (!(when & run)) continue;
         bool due = fill ? x->kind == HONE_BUFFER_READ || x->partial : x->kind == HONE_BUFFER_WRITTEN;
         hone_reason bad = due ? add_node(b, kind, i, depth, x->stages, NULL) : HONE_REASON_NONE;
         if (bad) return bad;
@@ -288,25 +291,22 @@ static hone_reason add_moves(build *b, hone_node_kind kind, uint32_t stages, int
 static hone_reason build_tree(build *b, int first, int last, int p, int depth)
 {
   uint32_t all = ((1u << (last + 1)) - 1u) & ~((1u << first) - 1u);
-  hone_reason bad = add_moves(b, HONE_NODE_FILL, all, p, depth);
-  if (bad) return bad;
-  if (p == b->e->nloops) {
-    for (int s = first; s <= last; s++)
-      if ((bad = add_node(b, HONE_NODE_STEP, s, depth, 1u << s, NULL))) return bad;
-    return add_moves(b, HONE_NODE_DRAIN, all, p, depth);
-  }
   for (int s = first; s <= last;) {
+    bool innermost = p == b->e->nloops;
     int end = s, loop = -1;
     hone_dimset dims = b->op->stage[s].dims;
-    while (end < last && b->join[end] > p) dims |= b->op->stage[++end].dims;
+    while (!innermost && end < last && b->join[end] > p) dims |= b->op->stage[++end].dims;
     uint32_t run = ((1u << (end + 1)) - 1u) & ~((1u << s) - 1u);
-    bool looped = b->e->loop[p].trips > 1 && dim_in(dims, b->e->loop[p].dim);
-    if (looped && (bad = add_node(b, HONE_NODE_LOOP, p, depth, run, &loop))) return bad;
-    if ((bad = build_tree(b, s, end, p + 1, depth + looped))) return bad;
-    if (looped) b->e->node[loop].end = b->e->nnodes;
+    bool looped = !innermost && b->e->loop[p].trips > 1 && dim_in(dims, b->e->loop[p].dim);
+    hone_reason bad = add_moves(b, HONE_NODE_FILL, all, run, p, depth);
+    if (!bad && looped) bad = add_node(b, HONE_NODE_LOOP, p, depth, run, &loop);
+    if (!bad) bad = innermost ? add_node(b, HONE_NODE_STEP, s, depth, run, NULL) : build_tree(b, s, end, p + 1, depth + looped);
+    if (looped && !bad) b->e->node[loop].end = b->e->nnodes;
+    if (!bad) bad = add_moves(b, HONE_NODE_DRAIN, all, run, p, depth);
+    if (bad) return bad;
     s = end + 1;
   }
-  return add_moves(b, HONE_NODE_DRAIN, all, p, depth);
+  return HONE_REASON_NONE;
 }
 
 hone_reason hone_events_build(const hone_operator *op, const hone_machine *m, const hone_schedule *s, hone_events *out,

@@ -28,11 +28,14 @@
  * at the first other loop the answer is (loop in K) or wrap; if none is left the
  * answer is true.
  *
- * The order in which things happen (program order): at node (stages G sharing
- * loops 0..p-1, position p): fills of the buffers at p, outer memory first, then
- * tensor order (read-backs among them); then, at p = N*D, the steps of G in stage
- * order; else G cut into maximal runs of stages that share loop p, each looped over
- * and entered at p+1; then the drains at p, inner memory first, then tensor order.
+ * The order in which things happen (program order): node (stages G sharing loops
+ * 0..p-1, position p) cuts G into maximal runs of stages that share loop p (at
+ * p = N*D: into single stages). For each run in stage order: fills of the buffers
+ * at p whose first stage is in the run, outer memory first, then tensor order
+ * (read-backs among them); the run, looped over and entered at p+1 (at p = N*D:
+ * the stage's step); drains of the buffers at p whose last stage is in the run,
+ * inner memory first, then tensor order. So what a stage reads from the stage
+ * before it has been drained before it is filled.
  * A loop whose dim none of the run's stages has is passed through; the loop of a
  * run with one stage is executed if the stage has its dim.
  *
