@@ -21,6 +21,7 @@ struct hone_yaml {
   char name[sizeof((hone_err *)0)->file];
   char *text; /* libfyaml reads from it as long as the document lives */
   struct fy_diag *diag;
+  struct fy_parser *parser;
   struct fy_document *doc;
 };
 
@@ -28,6 +29,7 @@ void hone_yaml_free(hone_yaml *y)
 {
   if (!y) return;
   if (y->doc) fy_document_destroy(y->doc);
+  if (y->parser) fy_parser_destroy(y->parser);
   if (y->diag) fy_diag_destroy(y->diag);
   free(y->text);
   free(y);
@@ -51,13 +53,53 @@ static struct fy_diag *collecting_diag(void)
   return diag;
 }
 
+static hone_status file_error(hone_yaml *y, hone_err *err, const char *code, int line, int column, const char *message)
+{
+  hone_err_set(err, HONE_INPUT, code, "%s", message);
+  hone_err_at(err, y->name, line, column);
+  return HONE_INPUT;
+}
+
 static hone_status syntax_error(hone_yaml *y, hone_err *err)
 {
   void *position = NULL;
   struct fy_diag_error *e = fy_diag_errors_iterate(y->diag, &position);
-  hone_err_set(err, HONE_INPUT, "yaml.syntax", "%s", e && e->msg ? e->msg : "not a YAML document");
-  hone_err_at(err, y->name, e ? e->line : 0, e ? e->column : 0);
-  return HONE_INPUT;
+  if (!e || !e->msg) return file_error(y, err, "yaml.syntax", 0, 0, "not a YAML document");
+  return file_error(y, err, "yaml.syntax", e->line, e->column, e->msg);
+}
+
+/* Bytes of the UTF-8 character at s (Unicode table 3-7), 0 if malformed or NUL. */
+static size_t character_at(const unsigned char *s)
+{
+  static const struct {
+    unsigned char first, last, low, high; /* range of byte 1, range of byte 2 */
+    size_t length;
+  } forms[] = {
+      {0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3}, {0xed, 0xed, 0x80, 0x9f, 3},
+      {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
+  };
+  if (s[0] < 0x80) return s[0] != 0;
+  for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+    if (s[0] < forms[i].first || s[0] > forms[i].last) continue;
+    if (s[1] < forms[i].low || s[1] > forms[i].high) return 0;
+    for (size_t k = 2; k < forms[i].length; k++)
+      if ((s[k] & 0xc0) != 0x80) return 0;
+    return forms[i].length;
+  }
+  return 0;
+}
+
+/* libfyaml lets malformed UTF-8 through; our JSON output could not carry it. */
+static hone_status check_encoding(hone_yaml *y, size_t n, hone_err *err)
+{
+  int line = 1, column = 1;
+  for (size_t i = 0, length; i < n; i += length) {
+    length = character_at((const unsigned char *)y->text + i);
+    if (!length) return file_error(y, err, "yaml.encoding", line, column, "not UTF-8 text");
+    column = y->text[i] == '\n' ? 1 : column + 1;
+    line += y->text[i] == '\n';
+  }
+  return HONE_OK;
 }
 
 static hone_status check_tree(hone_yaml *y, hone_node *n, hone_err *err)
@@ -85,19 +127,19 @@ static bool is_json(const char *name)
 
 static hone_status build(hone_yaml *y, size_t n, hone_err *err)
 {
-  if (memchr(y->text, '\0', n)) {
-    hone_err_set(err, HONE_INPUT, "yaml.syntax", "the text holds a NUL byte");
-    hone_err_at(err, y->name, 0, 0);
-    return HONE_INPUT;
-  }
+  hone_status s = check_encoding(y, n, err);
+  if (s != HONE_OK) return s;
   struct fy_parse_cfg cfg = {.flags = FYPCF_QUIET | (is_json(y->name) ? FYPCF_JSON_FORCE : FYPCF_JSON_NONE), .diag = y->diag};
-  y->doc = fy_document_build_from_string(&cfg, y->text, n);
-  if (!y->doc) return syntax_error(y, err);
-  if (!hone_yaml_root(y)) {
-    hone_err_set(err, HONE_INPUT, "yaml.empty", "the document is empty");
-    hone_err_at(err, y->name, 0, 0);
-    return HONE_INPUT;
-  }
+  y->parser = fy_parser_create(&cfg);
+  if (!y->parser || fy_parser_set_string(y->parser, y->text, n) != 0)
+    return hone_err_set(err, HONE_INTERNAL, "yaml.library", "libfyaml failed to start");
+  y->doc = fy_parse_load_document(y->parser);
+  if (fy_parser_get_stream_error(y->parser)) return syntax_error(y, err);
+  if (!y->doc || !hone_yaml_root(y)) return file_error(y, err, "yaml.empty", 0, 0, "the document is empty");
+  struct fy_document *second = fy_parse_load_document(y->parser);
+  if (second) fy_document_destroy(second);
+  if (fy_parser_get_stream_error(y->parser)) return syntax_error(y, err);
+  if (second) return file_error(y, err, "yaml.documents", 0, 0, "the file holds more than one document");
   return check_tree(y, hone_yaml_root(y), err);
 }
 
@@ -107,7 +149,7 @@ static hone_status parse_taking(const char *name, char *text, size_t n, hone_yam
   snprintf(y->name, sizeof y->name, "%s", name);
   y->text = text;
   y->diag = collecting_diag();
-  hone_status s = y->diag ? build(y, n, err) : hone_err_set(err, HONE_INTERNAL, "yaml.library", "libfyaml failed to start");
+  hone_status s = build(y, n, err);
   if (s == HONE_OK)
     *out = y;
   else
@@ -184,13 +226,13 @@ static int index_in(hone_node *seq, hone_node *n)
   return i;
 }
 
-static const char *key_of(hone_node *map, hone_node *n)
+static struct fy_node_pair *pair_of(hone_node *map, hone_node *n)
 {
   void *position = NULL;
   struct fy_node_pair *pair;
   while ((pair = fy_node_mapping_iterate(map, &position)) != NULL)
-    if (fy_node_pair_value(pair) == n) return hone_node_text(fy_node_pair_key(pair));
-  return NULL;
+    if (fy_node_pair_value(pair) == n) break;
+  return pair;
 }
 
 /* memories[1].capacity: written from the root down. */
@@ -201,23 +243,39 @@ static void add_path(hone_node *n, hone_text *out)
   add_path(parent, out);
   if (fy_node_is_sequence(parent))
     hone_text_add(out, "[%d]", index_in(parent, n));
-  else {
-    const char *key = key_of(parent, n);
-    if (key) hone_text_add(out, "%s%s", out->length ? "." : "", key);
-  }
+  else
+    hone_text_add(out, "%s%s", out->length ? "." : "", hone_node_text(fy_node_pair_key(pair_of(parent, n))));
 }
 
 /* libfyaml knows where a node starts only through its own report: make one and
- * take the place from what it collected last. */
-static void place_of(hone_yaml *y, hone_node *n, int *line, int *column)
+ * take the place from what it collected last. False where it has none. */
+static bool reported_place(hone_yaml *y, hone_node *n, int *line, int *column)
 {
+  int before = 0, after = 0;
   void *position = NULL;
-  *line = *column = 0;
+  while (fy_diag_errors_iterate(y->diag, &position))
+    before++;
   fy_node_report(n, FYET_ERROR, "here");
-  for (struct fy_diag_error *e; (e = fy_diag_errors_iterate(y->diag, &position)) != NULL;) {
+  position = NULL;
+  for (struct fy_diag_error *e; (e = fy_diag_errors_iterate(y->diag, &position)) != NULL; after++) {
     *line = e->line;
     *column = e->column;
   }
+  return after > before;
+}
+
+/* An empty value has no place of its own: its key's, or what it is part of. */
+static void place_of(hone_yaml *y, hone_node *n, int *line, int *column)
+{
+  hone_node *parent = fy_node_get_parent(n);
+  bool empty = hone_node_is_scalar(n) && !*hone_node_text(n) && parent && hone_node_is_mapping(parent);
+  if (!empty && reported_place(y, n, line, column)) return;
+  if (hone_node_is_mapping(n) && hone_node_count(n) > 0)
+    place_of(y, fy_node_pair_key(fy_node_mapping_get_by_index(n, 0)), line, column);
+  else if (parent && hone_node_is_mapping(parent))
+    place_of(y, fy_node_pair_key(pair_of(parent, n)), line, column);
+  else if (parent)
+    place_of(y, parent, line, column);
 }
 
 static hone_status error_at(hone_yaml *y, hone_node *n, hone_node *place, hone_err *err, hone_status s, const char *code,
@@ -225,7 +283,7 @@ static hone_status error_at(hone_yaml *y, hone_node *n, hone_node *place, hone_e
 {
   hone_err_set(err, s, code, "%s", message);
   if (!err) return s;
-  int line, column;
+  int line = 0, column = 0;
   place_of(y, place, &line, &column);
   hone_err_at(err, y->name, line, column);
   hone_text path = {0};
