@@ -144,12 +144,16 @@ typedef struct {
   hone_sequencer sequencer;
 } hone_machine;
 
+/* The text is described in docs/formats.md. */
 hone_status hone_machine_load(const char *path, hone_machine *out, hone_err *err);
+/* One line per value of the text: field path, value, whether assumed, the file it
+ * was inherited from, source. */
+hone_status hone_machine_explain(const char *path, hone_text *out, hone_err *err);
 void hone_machine_print(const hone_machine *m, hone_text *out); /* canonical resolved values, no names or sources */
 hone_hash hone_machine_hash(const hone_machine *m);
 int hone_machine_cores(const hone_machine *m); /* product of the axes */
 int hone_machine_find_memory(const hone_machine *m, const char *name); /* -1 */
-const hone_array_rate *hone_machine_find_rate(const hone_matrix *x, hone_format a, hone_format b, hone_format acc); /* NULL */
+const hone_array_rate *hone_machine_find_rate(const hone_matrix *x, hone_format a, hone_format b, hone_format acc); /* NULL; a, b in either order */
 /* Sustained DRAM streaming, bytes per base cycle: bandwidth x available_permille. */
 hone_rate hone_machine_dram_stream(const hone_machine *m);
 

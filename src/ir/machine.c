@@ -1,0 +1,148 @@
+/* Machines once loaded: canonical print, identity, look-ups; and where the
+ * values of a text came from. */
+#include "config.h"
+
+#include "ir/machine.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "ir/machine_int.h"
+
+static const char *const dataflow_names[HONE_DATAFLOW_COUNT] = {[HONE_DATAFLOW_WS] = "ws", [HONE_DATAFLOW_OS] = "os"};
+
+const char *hone_dataflow_name(hone_dataflow d) { return dataflow_names[d]; }
+
+int hone_machine_cores(const hone_machine *m)
+{
+  int n = 1;
+  for (int a = 0; a < m->naxes; a++)
+    n *= m->axis[a].size;
+  return n;
+}
+
+int hone_machine_find_memory(const hone_machine *m, const char *name)
+{
+  for (int l = 0; l < m->nlevels; l++)
+    if (strcmp(m->memory[l].name, name) == 0) return l;
+  return -1;
+}
+
+/* Multiplication commutes: a pair matches either way round. */
+const hone_array_rate *hone_machine_find_rate(const hone_matrix *x, hone_format a, hone_format b, hone_format acc)
+{
+  for (int i = 0; i < x->nrates; i++) {
+    const hone_array_rate *r = &x->rate[i];
+    if (r->accumulator == acc && ((r->a == a && r->b == b) || (r->a == b && r->b == a))) return r;
+  }
+  return NULL;
+}
+
+hone_rate hone_machine_dram_stream(const hone_machine *m)
+{
+  hone_rate r = m->memory[0].bandwidth;
+  int64_t permille = m->dram.available_permille, den = 1000;
+  while (permille % 2 == 0 && den % 2 == 0) permille /= 2, den /= 2;
+  while (permille % 5 == 0 && den % 5 == 0) permille /= 5, den /= 5;
+  return (hone_rate){r.num * permille, r.den * den};
+}
+
+static void print_memories(const hone_machine *m, hone_text *out)
+{
+  for (int l = 0; l < m->nlevels; l++) {
+    hone_text_add(out, "memory %d: per_core=%d", l, m->memory[l].per_core);
+    hone_fields_print(&hone_fields_memory, &m->memory[l], out);
+    hone_text_add(out, "\n");
+  }
+  const hone_dram *d = &m->dram;
+  hone_text_add(out,
+                "dram: channels=%d access=%" PRId64 " row=%" PRId64 " banks=%d row_miss=%" PRId64 " turnaround=%" PRId64
+                " available=%" PRId64 "\n",
+                d->channels, d->access_bytes, d->row_bytes, d->banks, d->row_miss_cycles, d->turnaround_cycles,
+                d->available_permille);
+  for (int a = 0; a < m->nlevels; a++)
+    for (int b = a + 1; b < m->nlevels; b++)
+      if (m->move[a][b] != HONE_MOVE_NONE)
+        hone_text_add(out, "move %d %d: %s\n", a, b, m->move[a][b] == HONE_MOVE_DMA ? "dma" : "vector");
+}
+
+static void print_matrix(const hone_matrix *x, hone_text *out)
+{
+  hone_text_add(out, " matrix");
+  hone_fields_print(&hone_fields_matrix, x, out);
+  for (int i = 0; i < x->nrates; i++) {
+    const hone_array_rate *r = &x->rate[i];
+    hone_text_add(out, " rate=%sx%s:%s", hone_format_name(r->a), hone_format_name(r->b), hone_format_name(r->accumulator));
+    hone_fields_print(&hone_fields_array_rate, r, out);
+  }
+}
+
+static void print_engine(const hone_engine *e, hone_text *out)
+{
+  if (e->kind == HONE_ENGINE_MATRIX)
+    print_matrix(&e->matrix, out);
+  else {
+    hone_text_add(out, " vector");
+    hone_fields_print(&hone_fields_vector, &e->vector, out);
+    hone_fields_print(&hone_fields_vector_rate, &e->vector, out);
+  }
+}
+
+void hone_machine_print(const hone_machine *m, hone_text *out)
+{
+  hone_text_add(out, "machine %s clock_hz=%" PRId64 "\n", m->tile_machine ? "tile" : "model-only", m->clock_hz);
+  print_memories(m, out);
+  for (int a = 0; a < m->naxes; a++) {
+    hone_text_add(out, "axis %d:", a);
+    hone_fields_print(&hone_fields_axis, &m->axis[a], out);
+    hone_text_add(out, "\n");
+  }
+  for (int e = 0; e < m->nengines; e++) {
+    hone_text_add(out, "engine %d:", e);
+    print_engine(&m->engine[e], out);
+    hone_text_add(out, "\n");
+  }
+  hone_text_add(out, "dma:");
+  hone_fields_print(&hone_fields_dma, &m->dma, out);
+  hone_text_add(out, "\nsequencer:");
+  hone_fields_print(&hone_fields_sequencer, &m->sequencer, out);
+  hone_text_add(out, "\n");
+}
+
+hone_hash hone_machine_hash(const hone_machine *m)
+{
+  hone_text t = {0};
+  hone_machine_print(m, &t);
+  hone_hash h = hone_hash_text(t.data);
+  hone_text_fini(&t);
+  return h;
+}
+
+static void explain_tree(const hone_tree_set *set, const hone_tree *t, hone_text *out)
+{
+  for (int i = 0; t->block && i < t->n; i++)
+    explain_tree(set, t->child[i], out);
+  if (t->block) return;
+  hone_text path = {0};
+  hone_tree_path(t, &path);
+  hone_text_add(out, "%s =", path.data);
+  hone_text_fini(&path);
+  for (int i = 0; i < t->n; i++)
+    hone_text_add(out, "%s %s", i ? "," : "", t->text[i]);
+  if (t->assumed) hone_text_add(out, " (assumed)");
+  if (strcmp(t->file, set->path[0]) != 0) {
+    const char *slash = strrchr(t->file, '/');
+    hone_text_add(out, " (inherited from %s)", slash ? slash + 1 : t->file);
+  }
+  if (t->source) hone_text_add(out, " # %s", t->source);
+  hone_text_add(out, "\n");
+}
+
+hone_status hone_machine_explain(const char *path, hone_text *out, hone_err *err)
+{
+  hone_tree_set set;
+  hone_status s = hone_tree_load(path, &set, err);
+  if (s == HONE_OK) explain_tree(&set, set.root, out);
+  hone_tree_fini(&set);
+  return s;
+}
