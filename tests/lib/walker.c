@@ -15,7 +15,8 @@ enum { NEW = 1, LAST = 2, MAX_CHAINS = 64 };
 
 typedef struct {
   bool written;
-  int stage, tensor, level, position, parent;
+  int stage, last; /* first and last stage that use it */
+  int tensor, level, position, parent;
   const hone_access *access;
   hone_dimset reduced;            /* written: reduced dims of the stage */
   hone_format format, above;      /* of the elements here; in the parent, when it is no DRAM */
@@ -198,35 +199,33 @@ static void loop(walk *w, int first, int last, int p, const hone_range *range)
   }
 }
 
-/* Buffers of stages first..last at position p, by level and tensor. */
-static void buffers_at(walk *w, int first, int last, int p, const hone_range *range, bool entering)
+/* Buffers of stages first..last at position p, by level and tensor: fills of
+ * those first used by stages from..to, or drains of those last used there. */
+static void buffers_at(walk *w, int first, int last, int p, const hone_range *range, bool entering, int from, int to)
 {
   for (int i = 0; i < w->op->ntensors * w->m->nlevels; i++) {
     int t = i % w->op->ntensors, l = i / w->op->ntensors;
     if (!entering) l = w->m->nlevels - 1 - l;
     for (int k = 0; k < w->nbuffers; k++) {
       buffer *b = &w->buffer[k];
-      if (b->tensor != t || b->level != l || b->position != p || b->stage < first || b->stage > last) continue;
-      if (entering)
-        fill(w, b, range);
-      else
-        drain(w, b, range);
+      if (b->tensor != t || b->level != l || b->position != p || b->stage < first || b->last > last) continue;
+      if (entering && b->stage >= from && b->stage <= to) fill(w, b, range);
+      if (!entering && b->last >= from && b->last <= to) drain(w, b, range);
     }
   }
 }
 
 static void node(walk *w, int first, int last, int p, const hone_range *range)
 {
-  buffers_at(w, first, last, p, range, true);
-  if (p == w->nloops) {
-    for (int i = first; i <= last; i++) step(w, i, range);
-  } else {
-    for (int i = first, j; i <= last; i = j + 1) {
-      for (j = i; j < last && share_loop(w, j, p); j++) continue;
+  for (int i = first, j; i <= last; i = j + 1) {
+    for (j = i; j < last && p < w->nloops && share_loop(w, j, p); j++) continue;
+    buffers_at(w, first, last, p, range, true, i, j);
+    if (p == w->nloops)
+      step(w, i, range);
+    else
       loop(w, i, j, p, range);
-    }
+    buffers_at(w, first, last, p, range, false, i, j);
   }
-  buffers_at(w, first, last, p, range, false);
 }
 
 static void walk_instance(walk *w)
@@ -251,7 +250,7 @@ static buffer *add_buffer(walk *w, int stage, const hone_access *a, int level, i
   if (w->nbuffers == MAX_CHAINS) abort();
   buffer *b = &w->buffer[w->nbuffers++];
   memset(b, 0, sizeof *b);
-  b->stage = stage;
+  b->stage = b->last = stage;
   b->tensor = a->tensor;
   b->access = a;
   b->level = level;
@@ -267,15 +266,16 @@ static int home_of(const walk *w, int t)
 }
 
 /* A tile in one memory serves every stage that meets it at the same visits. */
-static bool already_there(const walk *w, int stage, int tensor, int level, int position)
+static bool already_there(walk *w, int stage, int tensor, int level, int position)
 {
   for (int k = 0; k < w->nbuffers; k++) {
-    const buffer *b = &w->buffer[k];
+    buffer *b = &w->buffer[k];
     if (b->written || b->tensor != tensor || b->level != level) continue;
     bool shared = true;
     for (int i = b->stage; i < stage; i++) {
       for (int p = 0; p < position; p++) shared = shared && share_loop(w, i, p);
     }
+    if (shared) b->last = stage;
     if (shared) return true;
   }
   return false;

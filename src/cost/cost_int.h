@@ -1,0 +1,40 @@
+/* Shared inside src/cost only. */
+#ifndef HONE_COST_INT_H
+#define HONE_COST_INT_H
+
+#include "cost/model.h"
+#include "cost/pieces.h"
+
+struct hone_model {
+  hone_operator op;
+  hone_machine m;
+  int cores;
+  hone_dimset access_dims[HONE_MAX_STAGES][HONE_MAX_READS]; /* of the reads */
+  int64_t useful[HONE_MAX_STAGES];
+};
+
+/* Work of a stage over some cuts. */
+typedef struct {
+  int64_t steps, points, issued;
+  int64_t busy_cycles; /* of its engine */
+} hone_work;
+
+/* One evaluation's working state; lives on the stack. */
+typedef struct {
+  const hone_model *c;
+  const hone_schedule *s;
+  hone_events e;
+  hone_cuts all, first;                       /* all instances; the first, the busiest */
+  hone_visits visits[HONE_MAX_BUFFERS];       /* all instances */
+  hone_visits first_visits[HONE_MAX_BUFFERS]; /* the first */
+  hone_work work[HONE_MAX_STAGES];            /* the first */
+  bool over;
+} hone_evaluation;
+
+/* Fills the counts; sets v->over when one does not fit. */
+void hone_cost_count(hone_evaluation *v, hone_counts *out);
+void hone_cost_work(hone_evaluation *v, int stage, const hone_cuts *cuts, hone_work *out);
+/* Estimates the time from the evaluation's visits and work. */
+void hone_cost_time(hone_evaluation *v, hone_cost *out);
+
+#endif

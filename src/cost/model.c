@@ -1,0 +1,99 @@
+/* The model: a plan of (operator, machine), then per schedule legality, exact
+ * counts (counts.c, derivation in pieces.c) and estimated time (time.c).
+ * Reading order: pieces.h, pieces.c, counts.c, time.c; bound.c stands alone. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "cost/cost_int.h"
+
+static const char *const cause_names[] = {
+#define HONE_CAUSE(id, name) name,
+#include "cost/cause.def"
+#undef HONE_CAUSE
+};
+_Static_assert(sizeof cause_names / sizeof *cause_names == HONE_CAUSE_COUNT, "one name per cause");
+
+const char *hone_cause_name(hone_cause c)
+{
+  return cause_names[c];
+}
+
+/* The closed form needs every axis to be a constant or one dim in steps of 1
+ * that never leaves the tensor, so that a box is a product of piece lengths. */
+static bool plain_axis(const hone_operator *op, const hone_affine *e, int64_t extent)
+{
+  if (e->nterms == 0) return e->constant >= 0 && e->constant < extent;
+  int64_t end;
+  return e->nterms == 1 && e->term[0].coef == 1 && e->constant >= 0 &&
+         hone_checked_add(e->constant, op->dim[e->term[0].dim].extent, &end) && end <= extent;
+}
+
+static bool plain_access(const hone_operator *op, const hone_access *a)
+{
+  const hone_tensor *t = &op->tensor[a->tensor];
+  for (int i = 0; i < t->rank; i++) {
+    if (a->axis[i].table >= 0 || !plain_axis(op, &a->axis[i].affine, t->extent[i])) return false;
+  }
+  return hone_format_bits(t->format) % 8 == 0;
+}
+
+static hone_status check_stage(const hone_operator *op, int s, hone_err *err)
+{
+  const hone_stage *st = &op->stage[s];
+  bool plain = plain_access(op, &st->write) && !st->nguards;
+  for (int r = 0; r < st->nreads; r++) plain = plain && plain_access(op, &st->read[r]);
+  if (plain && (st->kind == HONE_STAGE_CONTRACT || st->kind == HONE_STAGE_MAP)) return HONE_OK;
+  return hone_err_set(err, HONE_UNSUPPORTED, "model.stage",
+                      "stage %s: the model costs unguarded contract and map stages whose axes are one dim or a constant",
+                      st->name);
+}
+
+hone_status hone_model_new(const hone_operator *op, const hone_machine *m, hone_model **out, hone_err *err)
+{
+  for (int s = 0; s < op->nstages; s++) {
+    hone_status status = check_stage(op, s, err);
+    if (status != HONE_OK) return status;
+  }
+  hone_model *c = hone_heap_alloc(1, sizeof *c);
+  c->op = *op;
+  c->m = *m;
+  c->cores = hone_machine_cores(m);
+  for (int s = 0; s < op->nstages; s++) {
+    for (int r = 0; r < op->stage[s].nreads; r++) c->access_dims[s][r] = hone_access_dims(op, &op->stage[s].read[r]);
+  }
+  *out = c;
+  return HONE_OK;
+}
+
+void hone_model_free(hone_model *c)
+{
+  free(c);
+}
+
+hone_reason hone_model_evaluate(const hone_model *c, const hone_schedule *s, hone_cost *out)
+{
+  hone_evaluation v;
+  hone_cost cost;
+  hone_reason bad = hone_schedule_check(&c->op, &c->m, s, NULL);
+  if (!bad) bad = hone_events_build(&c->op, &c->m, s, &v.e, NULL);
+  if (bad) return bad;
+  v.c = c;
+  v.s = s;
+  v.over = false;
+  hone_cuts_make(&c->op, s, &v.e, HONE_CUTS_ALL, &v.all);
+  hone_cost_count(&v, &cost.counts);
+  if (v.over) return HONE_REASON_OVERFLOW;
+  hone_cost_time(&v, &cost);
+  if (v.over) return HONE_REASON_OVERFLOW;
+  *out = cost;
+  return HONE_REASON_NONE;
+}
+
+void hone_model_evaluate_batch(const hone_model *c, int n, const hone_schedule *s, hone_reason *reason, hone_cost *out)
+{
+#pragma omp parallel for schedule(static)
+  for (int i = 0; i < n; i++) reason[i] = hone_model_evaluate(c, &s[i], &out[i]);
+}
