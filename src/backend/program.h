@@ -26,7 +26,8 @@
  * Buffers (address registers). Buffer b is `copies` slots of `slot_bytes` from
  * `base` in a memory. Each stream keeps its own current slot per buffer, before
  * the first rotation none; a rotation moves to the next slot modulo copies,
- * beginning with slot 0.
+ * beginning with slot 0. In a memory that the cores share, each core has its own
+ * region of capacity / cores bytes.
  *
  * Operands. A local operand is a box in the current slot of a buffer: elements
  * dense, axis a has stride[a] elements. The box starts at the element offset
