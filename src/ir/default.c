@@ -170,7 +170,7 @@ static bool settle(const recipe *r, hone_schedule *s, int home)
 static bool attempt(const recipe *r, const hone_schedule *start, int home, int depth, hone_schedule *out)
 {
   *out = *start;
-  for (int t = 0; t < HONE_MAX_TENSORS; t++)
+  for (int t = 0; t < r->op->ntensors; t++)
     for (int l = 1; l < r->m->nlevels; l++) out->depth[t][l] = (uint8_t)depth;
   return settle(r, out, home) && grow(r, out, home > 0);
 }
