@@ -39,6 +39,12 @@ void hone_schedule_init(const hone_operator *op, const hone_machine *m, hone_sch
       s->tile[l][d] = l == 0 && d < op->ndims ? op->dim[d].extent : 1;
       s->order[l][d] = (uint8_t)d;
     }
+  /* Where no order is a parameter, the one dim that loops comes first: positions
+   * in a text then mean the same before and after normalization. */
+  for (int l = 0; l < m->nlevels; l++)
+    for (int i = 0, k = 0; i < 2; i++)
+      for (int d = 0; d < op->ndims; d++)
+        if ((op->dim[d].extent > 1) == (i == 0)) s->order[l][k++] = (uint8_t)d;
   for (int t = 0; t < HONE_MAX_TENSORS; t++) {
     unsigned with = 0, without, homes = 0;
     if (t < op->ntensors) hone_ir_survey(op, m, t, &with, &without, &homes);
