@@ -32,6 +32,8 @@
 
 typedef struct hone_space hone_space;
 
+enum { HONE_SPACE_PARAMETERS = 384 }; /* more than any operator and machine within ir/limits.h generate */
+
 /* A text that narrows: a file with a `space:` section (one without is allowed:
  * operator files need none). `text` NULL: the file at `name`; else the text
  * itself and `name` stands in messages. */
@@ -59,10 +61,10 @@ hone_hash hone_space_hash(const hone_space *s);
  * reuse freely; end with hone_domain_fini. */
 typedef struct {
   int64_t n;
-  int64_t *list;   /* NULL: first, first+1, ... (or every order of `places` dims) */
+  const int64_t *list; /* NULL: first, first+1, ... (or every order of `places` dims); the space's or `own` */
   int64_t first;
-  int places;      /* > 0 and list NULL: all permutations */
-  int64_t capacity;
+  int places;          /* > 0 and list NULL: all permutations */
+  int64_t *own, capacity;
 } hone_domain;
 
 /* Domain of parameter i given values[0 .. i-1]; may come out empty. False (and
@@ -138,7 +140,7 @@ typedef enum {
   HONE_SPACE_NONE_FOUND    /* too large to try every point; sampling found none */
 } hone_space_state;
 
-enum { HONE_COUNT_TEXT = 320 };
+enum { HONE_COUNT_TEXT = 320 }; /* larger numbers end in + */
 
 typedef struct {
   char points[HONE_COUNT_TEXT]; /* exact size of the product of the domains (tiles nested), decimal */
