@@ -1,0 +1,308 @@
+/* bound_cycles: a lower limit of the simulated time of every legal schedule,
+ * from operator and machine alone (DESIGN section 7).
+ *
+ * matrix   Cutting dims into tiles only adds blocks and passes, so a stage needs
+ *          at least ceil(row extent / rows) * ceil(column extent / columns) *
+ *          other held dims blocks, each streaming the rest in passes as long as
+ *          the machine allows; the cheapest map and dataflow counts. Stages of
+ *          the same kind of engine share what engines there are, cores included.
+ * vector   Every point of a map, and every output that can leave the accumulator
+ *          only through a vector engine.
+ * dram     The compulsory bytes, and for a single contraction of a matrix-product
+ *          shape the traffic no order of its MACs can avoid with S elements on
+ *          the chip: at least 2 MACs / sqrt(S) - 2 S element transfers (Hong and
+ *          Kung 1981; Irony, Toledo and Tiskin 2004; the constant 2: Smith,
+ *          Lowery, Langou and van de Geijn 2019, "A tight I/O lower bound for
+ *          matrix multiplication"). All cores and memories together count as one
+ *          fast memory, which can only lower it. Their theorem counts reads when
+ *          C comes from slow memory; starting C at zero saves at most |C| reads
+ *          and an output costs |C| writes, which cancels; an intermediate that is
+ *          never written is subtracted.
+ *
+ * Nothing starts before the first operand is there, and after the last pass the
+ * result still has to leave: added to the engines. The DRAM itself can be busy
+ * from its first byte to its last, so only the wait for the first is added. */
+#include "config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "cost/model.h"
+
+typedef struct {
+  const hone_operator *op;
+  const hone_machine *m;
+  int64_t cores;
+  double forced[HONE_MAX_ENGINES]; /* vector work only this engine can do */
+  double anywhere;                 /* vector work, all of it */
+} bounding;
+
+static double cycles_at(hone_rate r, double amount) { return amount * (double)r.den / (double)r.num; }
+static bool in(hone_dimset s, int d) { return s >> d & 1; }
+
+static double product_of_extents(const hone_operator *op, hone_dimset dims)
+{
+  double n = 1;
+  for (int d = 0; d < op->ndims; d++) n *= in(dims, d) ? (double)op->dim[d].extent : 1;
+  return n;
+}
+
+/* Least cycles of one array block that streams `rows` rows. */
+static double stream_cycles(const hone_matrix *x, const hone_array_rate *rate, double rows)
+{
+  double passes = x->max_stream_rows > 0 ? ceil(rows / (double)x->max_stream_rows) : 1;
+  double moving = rows * (double)rate->cycles_per_row_num / (double)rate->cycles_per_row_den;
+  double least = (double)x->min_pass_cycles, load = (double)x->load_cycles;
+  if (x->load_hidden) return fmax(moving, passes * fmax(least, load));
+  return fmax(moving, passes * least) + passes * load;
+}
+
+static double map_cycles(const bounding *b, const hone_stage *st, const hone_matrix *x, const hone_array_rate *rate,
+                         int row, int column, hone_dimset held)
+{
+  double blocks = ceil((double)b->op->dim[row].extent / x->rows) * ceil((double)b->op->dim[column].extent / x->columns);
+  hone_dimset mapped = UINT32_C(1) << row | UINT32_C(1) << column;
+  blocks *= product_of_extents(b->op, held & ~mapped);
+  return blocks * stream_cycles(x, rate, product_of_extents(b->op, st->dims & ~held & ~mapped));
+}
+
+/* What is held while (row, column) are on the array, 0 when the map is illegal
+ * (machine.h): ws holds the operand with both dims, os the output. */
+static hone_dimset held_by(const bounding *b, const hone_stage *st, hone_dataflow flow, int row, int column)
+{
+  hone_dimset a = hone_access_dims(b->op, &st->read[0]), c = hone_access_dims(b->op, &st->read[1]);
+  if (row == column || !in(st->dims, row) || !in(st->dims, column) || in(st->reduced, column)) return 0;
+  if (flow == HONE_DATAFLOW_OS) {
+    bool apart = in(a, row) != in(c, row) && in(a, column) != in(c, column) && in(a, row) != in(a, column);
+    return !in(st->reduced, row) && apart ? st->dims & ~st->reduced : 0;
+  }
+  if (!in(st->reduced, row) || !in(a, row) || !in(c, row) || in(a, column) == in(c, column)) return 0;
+  return in(a, column) ? a : c;
+}
+
+static double engine_cycles(const bounding *b, const hone_stage *st, const hone_matrix *x, const hone_array_rate *rate)
+{
+  double best = INFINITY;
+  for (int f = 0; f < HONE_DATAFLOW_COUNT; f++) {
+    for (int i = 0; (x->dataflows >> f & 1) && i < b->op->ndims * b->op->ndims; i++) {
+      int row = i / b->op->ndims, column = i % b->op->ndims;
+      hone_dimset held = held_by(b, st, (hone_dataflow)f, row, column);
+      if (held) best = fmin(best, map_cycles(b, st, x, rate, row, column, held));
+    }
+  }
+  return best;
+}
+
+/* Least matrix time of all contractions, spread evenly over engines and cores. */
+static hone_status bound_matrix(const bounding *b, double *cycles, hone_err *err)
+{
+  int engines = 0;
+  *cycles = 0;
+  for (int e = 0; e < b->m->nengines; e++) engines += b->m->engine[e].kind == HONE_ENGINE_MATRIX;
+  for (int s = 0; s < b->op->nstages; s++) {
+    const hone_stage *st = &b->op->stage[s];
+    double best = INFINITY;
+    if (st->kind != HONE_STAGE_CONTRACT) continue;
+    for (int e = 0; e < b->m->nengines; e++) {
+      const hone_matrix *x = &b->m->engine[e].matrix;
+      if (b->m->engine[e].kind != HONE_ENGINE_MATRIX) continue;
+      hone_format f = b->op->tensor[st->read[0].tensor].format, g = b->op->tensor[st->read[1].tensor].format;
+      const hone_array_rate *rate = hone_machine_find_rate(x, f, g, st->accumulator);
+      if (rate) best = fmin(best, engine_cycles(b, st, x, rate));
+    }
+    if (isinf(best))
+      return hone_err_set(err, HONE_INFEASIBLE, "bound.no-engine", "no matrix engine of machine %s can run stage %s",
+                          b->m->name, st->name);
+    *cycles += best;
+  }
+  if (engines > 0) *cycles /= (double)(engines * b->cores);
+  return HONE_OK;
+}
+
+static void vector_work(bounding *b, int engine, int choices, double cycles)
+{
+  b->anywhere += cycles;
+  if (choices == 1) b->forced[engine] += cycles;
+}
+
+static hone_status bound_map(bounding *b, const hone_stage *st, hone_err *err)
+{
+  hone_function_cost c = hone_function_cost_class(st->function);
+  double points = product_of_extents(b->op, st->dims), best = INFINITY;
+  int only = -1, choices = 0;
+  for (int e = 0; e < b->m->nengines; e++) {
+    const hone_engine *x = &b->m->engine[e];
+    if (x->kind != HONE_ENGINE_VECTOR || x->vector.rate[c].num <= 0) continue;
+    choices++;
+    only = e;
+    best = fmin(best, (double)x->vector.startup_cycles + cycles_at(x->vector.rate[c], points));
+  }
+  if (choices == 0)
+    return hone_err_set(err, HONE_INFEASIBLE, "bound.no-engine", "no vector engine of machine %s can run stage %s", b->m->name,
+                        st->name);
+  vector_work(b, only, choices, best);
+  return HONE_OK;
+}
+
+/* Can data go from memory l to DRAM by DMA alone? */
+static bool leaves_by_dma(const hone_machine *m, int l)
+{
+  unsigned seen = 1u << l;
+  for (int round = 0; round < m->nlevels; round++) {
+    for (int a = 0; a < m->nlevels; a++) {
+      for (int z = 0; (seen >> a & 1) && z < m->nlevels; z++) {
+        if (m->move[a][z] == HONE_MOVE_DMA) seen |= 1u << z;
+      }
+    }
+  }
+  return seen & 1;
+}
+
+/* An output that enters an accumulator DMA cannot empty is moved by vector at
+ * least once; counted when that holds for every matrix engine. */
+static void bound_leaving(bounding *b, const hone_stage *st)
+{
+  double elements = product_of_extents(b->op, st->dims & ~st->reduced), best = INFINITY;
+  int only = -1, choices = 0;
+  if (b->op->tensor[st->write.tensor].role != HONE_ROLE_OUTPUT) return;
+  for (int e = 0; e < b->m->nengines; e++) {
+    if (b->m->engine[e].kind != HONE_ENGINE_MATRIX) continue;
+    int acc = b->m->engine[e].matrix.accumulates_in;
+    if (leaves_by_dma(b->m, acc)) return;
+    for (int l = 0; l < acc; l++) {
+      int v = hone_machine_mover(b->m, acc, l);
+      if (v < 0 || b->m->move[acc][l] != HONE_MOVE_VECTOR) continue;
+      const hone_vector *x = &b->m->engine[v].vector;
+      choices += only != v;
+      only = v;
+      best = fmin(best, (double)x->startup_cycles + cycles_at(x->rate[HONE_COST_SIMPLE], elements));
+    }
+  }
+  if (choices > 0) vector_work(b, only, choices, best);
+}
+
+static hone_status bound_vector(bounding *b, double *cycles, hone_err *err)
+{
+  int engines = 0;
+  for (int s = 0; s < b->op->nstages; s++) {
+    const hone_stage *st = &b->op->stage[s];
+    hone_status status = HONE_OK;
+    if (st->kind == HONE_STAGE_CONTRACT)
+      bound_leaving(b, st);
+    else
+      status = bound_map(b, st, err);
+    if (status != HONE_OK) return status;
+  }
+  for (int e = 0; e < b->m->nengines; e++) engines += b->m->engine[e].kind == HONE_ENGINE_VECTOR;
+  *cycles = engines ? b->anywhere / engines : 0;
+  for (int e = 0; e < b->m->nengines; e++) *cycles = fmax(*cycles, b->forced[e]);
+  *cycles /= (double)b->cores;
+  return HONE_OK;
+}
+
+/* Elements that fit on the chip, arrays included, when each took `width` bytes. */
+static double elements_on_chip(const bounding *b, double width)
+{
+  double n = 0;
+  for (int l = 1; l < b->m->nlevels; l++)
+    n += (double)b->m->memory[l].capacity_bytes / width * (double)(b->m->memory[l].per_core ? b->cores : 1);
+  for (int e = 0; e < b->m->nengines; e++) {
+    if (b->m->engine[e].kind != HONE_ENGINE_MATRIX) continue;
+    n += 2.0 * b->m->engine[e].matrix.rows * b->m->engine[e].matrix.columns * (double)b->cores;
+  }
+  return n;
+}
+
+/* Bytes between chip and DRAM of the three tensors of a contraction; 0 when it
+ * has no matrix-product shape: every dim in two tensors or in all three. */
+static double unavoidable_bytes(const bounding *b, const hone_stage *st)
+{
+  const hone_access *access[3] = {&st->read[0], &st->read[1], &st->write};
+  double width = INFINITY, macs = product_of_extents(b->op, st->dims);
+  for (int d = 0; d < b->op->ndims; d++) {
+    int uses = 0;
+    for (int i = 0; i < 3; i++) uses += in(hone_access_dims(b->op, access[i]), d);
+    if (in(st->dims, d) && uses < 2) return 0;
+  }
+  for (int i = 0; i < 3; i++) width = fmin(width, hone_format_bits(b->op->tensor[access[i]->tensor].format) / 8.0);
+  for (int i = 0; i < 2; i++) {
+    if (b->op->tensor[access[i]->tensor].role != HONE_ROLE_INPUT) return 0;
+  }
+  if (st->read[0].tensor == st->read[1].tensor) return 0;
+  double fit = elements_on_chip(b, width), transfers = 2 * macs / sqrt(fit) - 2 * fit;
+  if (b->op->tensor[st->write.tensor].role != HONE_ROLE_OUTPUT)
+    transfers -= product_of_extents(b->op, st->dims & ~st->reduced);
+  return fmax(transfers * width * (1 - 1e-9), 0);
+}
+
+static hone_status bound_dram(const bounding *b, double *cycles, hone_err *err)
+{
+  int contracts = 0;
+  const hone_stage *contract = NULL;
+  double all = 0, others = 0;
+  for (int s = 0; s < b->op->nstages; s++) {
+    if (b->op->stage[s].kind != HONE_STAGE_CONTRACT) continue;
+    contract = &b->op->stage[s];
+    contracts++;
+  }
+  for (int t = 0; t < b->op->ntensors; t++) {
+    int64_t bytes;
+    if (b->op->tensor[t].role == HONE_ROLE_INTERMEDIATE) continue;
+    if (!hone_tensor_compulsory(b->op, t, &bytes))
+      return hone_err_set(err, HONE_OVERFLOW, "bound.overflow", "the bytes of tensor %s do not fit 64 bits", b->op->tensor[t].name);
+    all += (double)bytes;
+    bool inside = contract && (t == contract->read[0].tensor || t == contract->read[1].tensor || t == contract->write.tensor);
+    others += inside ? 0 : (double)bytes;
+  }
+  if (contracts == 1) all = fmax(all, unavoidable_bytes(b, contract) + others);
+  hone_rate stream = hone_machine_dram_stream(b->m);
+  double rate = (double)stream.num / (double)stream.den;
+  rate = fmin(rate, (double)(b->m->dma.rate.num * b->cores) / (double)b->m->dma.rate.den);
+  *cycles = all / rate;
+  return HONE_OK;
+}
+
+static int64_t whole(double cycles) /* rounds down: a bound stays a bound */
+{
+  return cycles < 9e18 ? (int64_t)floor(cycles) : INT64_MAX / 4;
+}
+
+/* From the last pass to the last byte: the array empties, one store is set up. */
+static int64_t last_drain(const bounding *b)
+{
+  int64_t least = INT64_MAX;
+  for (int e = 0; e < b->m->nengines; e++) {
+    if (b->m->engine[e].kind == HONE_ENGINE_MATRIX) least = hone_min64(least, b->m->engine[e].matrix.latency_cycles);
+  }
+  return (least == INT64_MAX ? 0 : least) + b->m->dma.setup_cycles;
+}
+
+hone_status hone_bound_cycles(const hone_operator *op, const hone_machine *m, hone_bound *out, hone_err *err)
+{
+  bounding b = {.op = op, .m = m, .cores = hone_machine_cores(m)};
+  double matrix = 0, vector = 0, dram = 0;
+  hone_status status = bound_matrix(&b, &matrix, err);
+  if (status == HONE_OK) status = bound_vector(&b, &vector, err);
+  if (status == HONE_OK) status = bound_dram(&b, &dram, err);
+  if (status != HONE_OK) return status;
+  memset(out, 0, sizeof *out);
+  out->matrix_cycles = whole(matrix);
+  out->vector_cycles = whole(vector);
+  out->dram_cycles = whole(dram);
+  out->first_fill_cycles = m->dma.setup_cycles + m->memory[0].latency_cycles;
+  out->last_drain_cycles = last_drain(&b);
+  const struct {
+    const char *name;
+    int64_t cycles;
+  } limit[] = {
+      {"matrix", out->matrix_cycles + out->first_fill_cycles + out->last_drain_cycles},
+      {"vector", out->vector_cycles + out->first_fill_cycles + m->dma.setup_cycles},
+      {"dram", out->dram_cycles + out->first_fill_cycles},
+  };
+  for (size_t i = 0; i < sizeof limit / sizeof *limit; i++) {
+    if (i > 0 && limit[i].cycles <= out->cycles) continue;
+    out->cycles = limit[i].cycles;
+    out->limit = limit[i].name;
+  }
+  return HONE_OK;
+}
