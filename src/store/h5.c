@@ -61,9 +61,8 @@ hone_status hone_h5_fail(hone_err *err, const char *what, const char *name)
 
 hid_t hone_h5_string_type(size_t bytes)
 {
-  const hid_t t = H5Tcopy(H5T_C_S1);
-  H5Tset_size(t, bytes ? bytes : 1);
-  H5Tset_strpad(t, H5T_STR_NULLPAD);
+  const hid_t t = H5Tcopy(H5T_C_S1); /* NUL-terminated: h5dump prints the padding of other kinds */
+  H5Tset_size(t, bytes);
   H5Tset_cset(t, H5T_CSET_UTF8);
   return t;
 }
@@ -112,7 +111,7 @@ static hone_status write_attribute(hid_t file, const char *name, hid_t memory, h
 
 hone_status hone_h5_attribute_text(hid_t file, const char *name, const char *text, hone_err *err)
 {
-  const hid_t type = hone_h5_string_type(strlen(text));
+  const hid_t type = hone_h5_string_type(strlen(text) + 1);
   const hone_status st = write_attribute(file, name, type, type, text, err);
   H5Tclose(type);
   return st;

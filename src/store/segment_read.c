@@ -40,7 +40,8 @@ static hone_status content(hone_err *err, const char *what)
   return hone_err_set(err, HONE_STORE, "store.content", "%s", what);
 }
 
-/* n rows of fixed-size strings, each with a final NUL, `width` apart. */
+/* n rows of fixed-size strings, `width` apart. One byte more than in the file, so
+ * that HDF5 converts and each has its final NUL whatever the file holds. */
 static hone_status read_texts(hid_t file, const char *name, int64_t first, int64_t n, char **cells, size_t *capacity,
                               size_t *width, hone_err *err)
 {

@@ -25,10 +25,10 @@ static const char *message_at(const void *arg, int64_t i) { return ((const messa
 
 static hone_status write_texts(hid_t file, const char *name, text_at at, const void *arg, int64_t n, hone_err *err)
 {
-  size_t width = 1;
+  size_t width = 1; /* with the final NUL */
   for (int64_t i = 0; i < n; i++) {
     const size_t length = strlen(at(arg, i));
-    if (length > width) width = length;
+    if (length >= width) width = length + 1;
   }
   char *cells = hone_heap_alloc((size_t)n, width);
   for (int64_t i = 0; i < n; i++) {

@@ -82,8 +82,8 @@ static hone_status open_path(hone_store *s, hone_err *err)
 {
   struct stat st;
   if (stat(s->path, &st) != 0) {
-    if (errno != ENOENT || s->mode == HONE_STORE_READ) return path_fail(err, s->path, "store.missing", "no store there");
-    if (mkdir(s->path, 0777) != 0 && errno != EEXIST)
+    if (s->mode == HONE_STORE_READ) return path_fail(err, s->path, "store.missing", "no store there");
+    if (errno != ENOENT || (mkdir(s->path, 0777) != 0 && errno != EEXIST))
       return path_fail(err, s->path, "store.unwritable", "cannot make the store's directory");
     sync_parent(s->path);
   } else if (!S_ISDIR(st.st_mode))

@@ -62,7 +62,7 @@ hone_status hone_h5_attribute_int(hid_t file, const char *name, int64_t value, h
  * dataset is an error like any other. */
 hone_status hone_h5_extent(hid_t file, const char *name, hsize_t *n, size_t *element, hone_err *err);
 hone_status hone_h5_read(hid_t file, const char *name, hid_t memory_type, hsize_t first, hsize_t n, void *out, hone_err *err);
-hid_t hone_h5_string_type(size_t bytes);
+hid_t hone_h5_string_type(size_t bytes); /* with the final NUL */
 
 /* ---- rows as they are on disk ---- */
 
