@@ -1,0 +1,195 @@
+/* The simulator on compiled random schedules: its counters equal the walker's
+ * field by field, every unit's cycles add up, time is not below what the work
+ * needs, and its numbers are those of the reference interpreter. */
+#include "config.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/cases.h"
+#include "tests/lib/walker.h"
+#include "tests/unit/unit.h"
+#include "backend/backend.h"
+#include "base/arena.h"
+#include "ir/reference.h"
+#include "sim/simulator.h"
+
+enum { CASES = 2000, NUMERIC_CASES = 300, SEED = 1 };
+
+/* False: the allocator or the microcode memory refused; counted by the caller. */
+static bool compile(const test_case *c, uint8_t **bytes, size_t *n)
+{
+  hone_program *p = NULL;
+  hone_reason reason = HONE_REASON_NONE;
+  hone_why why;
+  hone_err err;
+  ck_assert_msg(hone_backend_compile(&c->op, &c->m, &c->s, &p, &reason, &why, &err) == HONE_OK, "%s: %s", err.message, c->text);
+  if (reason) return false;
+  ck_assert_msg(hone_program_encode(p, bytes, n, &err) == HONE_OK, "%s: %s", err.message, c->text);
+  hone_program_free(p);
+  return true;
+}
+
+static void units_add_up(const test_case *c, const hone_sim_result *r)
+{
+  for (int u = 0; u < r->nunits; u++) {
+    int64_t sum = 0;
+    for (int i = 0; i < HONE_STALL_COUNT; i++) {
+      ck_assert_msg(r->unit[u].cycles[i] >= 0, "%s: negative %s: %s", r->unit[u].name, hone_stall_name((hone_stall)i), c->text);
+      sum += r->unit[u].cycles[i];
+    }
+    ck_assert_msg(sum == r->cycles, "%s: %lld of %lld cycles: %s", r->unit[u].name, (long long)sum, (long long)r->cycles, c->text);
+  }
+}
+
+/* No faster than the DRAM streams. */
+static void rates_hold(const test_case *c, const hone_sim_result *r)
+{
+  int64_t bytes = 0;
+  for (int t = 0; t < c->op.ntensors; t++) bytes += r->counts.read_bytes[t][0] + r->counts.write_bytes[t][0];
+  int64_t least = hone_rate_cycles(hone_machine_dram_stream(&c->m), bytes);
+  ck_assert_msg(r->cycles >= least, "%lld cycles, DRAM alone needs %lld: %s", (long long)r->cycles, (long long)least, c->text);
+  ck_assert_msg(r->warm_cycles > 0 && r->warm_cycles <= r->cycles, "warm %lld, cold %lld: %s", (long long)r->warm_cycles,
+                (long long)r->cycles, c->text);
+}
+
+START_TEST(counts_agree)
+{
+  int compared = 0, refused = 0;
+  for (uint64_t i = 0; compared < CASES; i++) {
+    test_case c;
+    uint8_t *bytes;
+    size_t n;
+    if (!case_draw(SEED, i, NULL, &c)) continue;
+    compared++;
+    if (!compile(&c, &bytes, &n)) {
+      refused++;
+      case_fini(&c);
+      continue;
+    }
+    hone_counts walked;
+    hone_sim_result r;
+    hone_err err;
+    hone_range *block = hone_sim_blocks(&c.op, &c.m, &c.s);
+    hone_sim_options options = {.warm = true};
+    ck_assert_msg(walker_run(&c.op, &c.m, &c.s, 100000, &walked, NULL, NULL) >= 0, "too many steps: %s", c.text);
+    hone_status st = hone_sim_run(bytes, n, &c.op, &c.m, block, NULL, &options, &r, &err);
+    ck_assert_msg(st == HONE_OK, "%s: %s", err.message, c.text);
+    const char *differs = walker_compare(&c.op, &r.counts, &walked);
+    ck_assert_msg(!differs, "simulator %s: %s", differs, c.text);
+    units_add_up(&c, &r);
+    rates_hold(&c, &r);
+    hone_sim_result_fini(&r);
+    free(block);
+    free(bytes);
+    case_fini(&c);
+  }
+  ck_assert_msg(refused * 50 <= CASES, "%d of %d legal schedules were not compiled", refused, CASES);
+}
+END_TEST
+
+/* ---- Numbers ------------------------------------------------------------------------ */
+
+static double random_value(hone_rng *r, hone_format f)
+{
+  if (hone_format_is_integer(f)) return (double)(hone_rng_below(r, 11) - 5);
+  return hone_format_round(f, 2 * hone_rng_unit(r) - 1);
+}
+
+typedef struct {
+  double *value[HONE_MAX_TENSORS];
+  hone_sim_argument args[HONE_MAX_TENSORS];
+} tensors;
+
+static void tensors_init(const test_case *c, hone_rng *r, tensors *x)
+{
+  *x = (tensors){0};
+  for (int t = 0; t < c->op.ntensors; t++) {
+    int64_t n = hone_tensor_elements(&c->op, t);
+    x->value[t] = hone_heap_alloc((size_t)n, sizeof(double));
+    x->args[t].layout = c->s.layout[t];
+    x->args[t].data = hone_heap_alloc((size_t)hone_format_bytes(c->op.tensor[t].format, n), 1);
+    for (int64_t i = 0; c->op.tensor[t].role == HONE_ROLE_INPUT && i < n; i++) x->value[t][i] = random_value(r, c->op.tensor[t].format);
+    if (c->op.tensor[t].role == HONE_ROLE_INPUT) hone_reference_encode(&c->op, t, c->s.layout[t], x->value[t], x->args[t].data);
+  }
+}
+
+static void tensors_fini(const test_case *c, tensors *x)
+{
+  for (int t = 0; t < c->op.ntensors; t++) {
+    free(x->value[t]);
+    free(x->args[t].data);
+  }
+}
+
+/* A final rounding either way, and fp32 sums in another order. */
+static double tolerance(hone_format f, double magnitude)
+{
+  double unit = f == HONE_FORMAT_FP32 ? 0x1p-18 : f == HONE_FORMAT_BF16 ? 0x1p-7 : f == HONE_FORMAT_FP16 ? 0x1p-9 : 0x1p-2;
+  return hone_format_is_integer(f) ? 0 : unit * (1 + fabs(magnitude));
+}
+
+static void numbers_agree(const test_case *c, const tensors *x)
+{
+  for (int t = 0; t < c->op.ntensors; t++) {
+    if (c->op.tensor[t].role != HONE_ROLE_OUTPUT) continue;
+    int64_t n = hone_tensor_elements(&c->op, t);
+    double *got = hone_heap_alloc((size_t)n, sizeof *got);
+    hone_reference_decode(&c->op, t, c->s.layout[t], x->args[t].data, got);
+    for (int64_t i = 0; i < n; i++) {
+      double want = x->value[t][i], allowed = tolerance(c->op.tensor[t].format, want);
+      ck_assert_msg(fabs(got[i] - want) <= allowed, "%s[%lld] = %.9g, not %.9g: %s", c->op.tensor[t].name, (long long)i, got[i], want, c->text);
+    }
+    free(got);
+  }
+}
+
+START_TEST(numbers_are_right)
+{
+  const case_options small = {.max_points = 1 << 16, .max_steps = 1000};
+  int compared = 0;
+  for (uint64_t i = 0; compared < NUMERIC_CASES; i++) {
+    test_case c;
+    uint8_t *bytes;
+    size_t n;
+    tensors x;
+    hone_sim_result r;
+    hone_err err;
+    hone_rng rng;
+    if (!case_draw(SEED + 1, i, &small, &c)) continue;
+    compared++;
+    if (!compile(&c, &bytes, &n)) {
+      case_fini(&c);
+      continue;
+    }
+    hone_rng_init(&rng, i);
+    tensors_init(&c, &rng, &x);
+    ck_assert_msg(hone_reference_run(&c.op, x.value, &err) == HONE_OK, "%s: %s", err.message, c.text);
+    hone_range *block = hone_sim_blocks(&c.op, &c.m, &c.s);
+    hone_sim_options options = {.functional = true};
+    hone_status st = hone_sim_run(bytes, n, &c.op, &c.m, block, x.args, &options, &r, &err);
+    ck_assert_msg(st == HONE_OK, "%s: %s", err.message, c.text);
+    numbers_agree(&c, &x);
+    hone_sim_result_fini(&r);
+    free(block);
+    free(bytes);
+    tensors_fini(&c, &x);
+    case_fini(&c);
+  }
+}
+END_TEST
+
+int main(void)
+{
+  Suite *s = suite_create("simulator against walker and reference");
+  TCase *t = tcase_create("random cases");
+  printf("seed %d, %d cases, %d with numbers\n", SEED, CASES, NUMERIC_CASES);
+  tcase_set_timeout(t, 120);
+  tcase_add_test(t, counts_agree);
+  tcase_add_test(t, numbers_are_right);
+  suite_add_tcase(s, t);
+  return unit_run(s);
+}
