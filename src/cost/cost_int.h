@@ -5,12 +5,20 @@
 #include "cost/model.h"
 #include "cost/pieces.h"
 
+/* Figures of the machine as the time estimate uses them: cycles, bytes per cycle. */
+typedef struct {
+  double dma, stream;                  /* sustained rates: all DMA engines of a core, DRAM */
+  double setup, latency, turnaround;
+  double burst, access, row, miss;     /* miss: cycles a short run adds */
+  double move[HONE_MAX_ENGINES];       /* vector engines: elements a cycle */
+} hone_rates;
+
 struct hone_model {
   hone_operator op;
   hone_machine m;
   int cores;
   hone_dimset access_dims[HONE_MAX_STAGES][HONE_MAX_READS]; /* of the reads */
-  int64_t useful[HONE_MAX_STAGES];
+  hone_rates rates;
 };
 
 /* Work of a stage over some cuts. */
@@ -28,6 +36,7 @@ typedef struct {
   hone_visits visits[HONE_MAX_BUFFERS];       /* all instances */
   hone_visits first_visits[HONE_MAX_BUFFERS]; /* the first */
   hone_work work[HONE_MAX_STAGES];            /* the first */
+  double cores_used;                          /* cores with work */
   bool over;
 } hone_evaluation;
 

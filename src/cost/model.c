@@ -51,6 +51,29 @@ static hone_status check_stage(const hone_operator *op, int s, hone_err *err)
                       st->name);
 }
 
+static double rate_of(hone_rate r)
+{
+  return r.den > 0 ? (double)r.num / (double)r.den : 0;
+}
+
+static void read_rates(const hone_machine *m, hone_rates *k)
+{
+  *k = (hone_rates){
+      .dma = rate_of(m->dma.rate),
+      .stream = rate_of(hone_machine_dram_stream(m)),
+      .setup = (double)m->dma.setup_cycles,
+      .latency = (double)m->memory[0].latency_cycles,
+      .turnaround = (double)m->dram.turnaround_cycles,
+      .burst = (double)m->dma.burst_bytes,
+      .access = (double)m->dram.access_bytes,
+      .row = (double)m->dram.row_bytes,
+      .miss = (double)m->dram.row_miss_cycles / (m->dram.banks * m->dram.channels), /* banks work at once */
+  };
+  double engines = rate_of(m->dma.engine_rate) * m->dma.engines;
+  if (engines > 0 && engines < k->dma) k->dma = engines;
+  for (int e = 0; e < m->nengines; e++) k->move[e] = rate_of(m->engine[e].vector.rate[HONE_COST_SIMPLE]);
+}
+
 hone_status hone_model_new(const hone_operator *op, const hone_machine *m, hone_model **out, hone_err *err)
 {
   for (int s = 0; s < op->nstages; s++) {
@@ -61,6 +84,7 @@ hone_status hone_model_new(const hone_operator *op, const hone_machine *m, hone_
   c->op = *op;
   c->m = *m;
   c->cores = hone_machine_cores(m);
+  read_rates(m, &c->rates);
   for (int s = 0; s < op->nstages; s++) {
     for (int r = 0; r < op->stage[s].nreads; r++) c->access_dims[s][r] = hone_access_dims(op, &op->stage[s].read[r]);
   }
