@@ -18,6 +18,7 @@ void hone_batch_fini(hone_batch *b)
   hone_arena_free(b->arena);
   free(b->record);
   free(b->task);
+  free(b->replaces);
   *b = (hone_batch){0};
 }
 

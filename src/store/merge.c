@@ -17,19 +17,24 @@ static int part_order(const void *pa, const void *pb)
   return (a->task > b->task) - (a->task < b->task);
 }
 
-hone_part *hone_store_parts(const hone_store *s, const hone_store_filter *f, int *n)
+hone_part *hone_segment_parts(hone_segment *const *segment, int32_t nsegments, const hone_store_filter *f, int *n)
 {
   int capacity = 0;
-  for (int32_t i = 0; i < s->nsegments; i++)
-    capacity += s->segment[i]->ntasks;
+  for (int32_t i = 0; i < nsegments; i++)
+    capacity += segment[i]->ntasks;
   hone_part *part = hone_heap_alloc((size_t)capacity, sizeof *part);
   *n = 0;
-  for (int32_t i = 0; i < s->nsegments; i++)
-    for (int32_t k = 0; k < s->segment[i]->ntasks; k++)
-      if (hone_task_matches(&s->segment[i]->task[k], f))
-        part[(*n)++] = (hone_part){.segment = s->segment[i], .task = &s->segment[i]->task[k]};
+  for (int32_t i = 0; i < nsegments; i++)
+    for (int32_t k = 0; k < segment[i]->ntasks; k++)
+      if (hone_task_matches(&segment[i]->task[k], f))
+        part[(*n)++] = (hone_part){.segment = segment[i], .task = &segment[i]->task[k]};
   if (*n) qsort(part, (size_t)*n, sizeof *part, part_order);
   return part;
+}
+
+hone_part *hone_store_parts(const hone_store *s, const hone_store_filter *f, int *n)
+{
+  return hone_segment_parts(s->segment, s->nsegments, f, n);
 }
 
 int hone_part_run(const hone_part *p, int n)
@@ -62,7 +67,7 @@ struct hone_merge {
 
 hone_merge *hone_merge_new(const hone_store *s, const hone_part *part, int n)
 {
-  enum { ROWS_IN_MEMORY = 16384, LEAST = 32, MOST = 1024 };
+  enum { ROWS_IN_MEMORY = 65536, LEAST = 64, MOST = 1024 };
   hone_merge *m = hone_heap_alloc(1, sizeof *m);
   m->store = s;
   m->ncursors = n;

@@ -151,6 +151,28 @@ static hone_status check_length(hid_t file, const char *name, int64_t want, hone
   return rows == (uint64_t)want ? HONE_OK : content(err, "a table is not as long as the seal says");
 }
 
+static int digest_order(const void *a, const void *b)
+{
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Only compacted segments have the table. */
+static hone_status read_replaces(hid_t file, hone_segment *out, hone_err *err)
+{
+  hsize_t rows;
+  size_t element;
+  if (H5Lexists(file, "replaces", H5P_DEFAULT) <= 0) return HONE_OK;
+  hone_status st = hone_h5_extent(file, "replaces", &rows, &element, err);
+  if (st != HONE_OK) return st;
+  if (rows > MOST_BYTES / sizeof *out->replaces) return content(err, "too many replaced segments");
+  out->replaces = hone_heap_alloc(rows, sizeof *out->replaces);
+  st = hone_h5_read(file, "replaces", H5T_NATIVE_UINT64, 0, rows, out->replaces, err);
+  out->nreplaces = st == HONE_OK ? (int32_t)rows : 0;
+  if (out->nreplaces) qsort(out->replaces, rows, sizeof *out->replaces, digest_order);
+  return st;
+}
+
 static hone_status load_tables(hid_t file, hone_pool *pool, hone_segment *out, hone_err *err)
 {
   tables t = {.good = true};
@@ -160,6 +182,7 @@ static hone_status load_tables(hid_t file, hone_pool *pool, hone_segment *out, h
   if (st == HONE_OK) st = check_length(file, "records", out->seal.records, err);
   if (st == HONE_OK) st = check_length(file, "keys", out->seal.records, err);
   if (st == HONE_OK) st = check_length(file, "schedules", out->seal.records, err);
+  if (st == HONE_OK) st = read_replaces(file, out, err);
   out->string = t.string;
   out->nstrings = t.nstrings;
   free(t.text);
@@ -201,6 +224,7 @@ void hone_segment_fini(hone_segment *g)
   free(g->file);
   free(g->task);
   free(g->string);
+  free(g->replaces);
   *g = (hone_segment){0};
 }
 

@@ -131,6 +131,12 @@ static const char kind_legend[] =
 #undef HONE_RECORD_KIND
   ;
 
+static hone_status write_replaces(hid_t file, const hone_batch *b, hone_err *err)
+{
+  if (b->nreplaces == 0) return HONE_OK;
+  return hone_h5_write(file, "replaces", H5T_NATIVE_UINT64, H5T_STD_U64LE, (hsize_t)b->nreplaces, b->replaces, false, err);
+}
+
 static hone_status write_tables(hid_t file, const hone_batch *b, hone_err *err)
 {
   hone_pool strings, texts;
@@ -147,6 +153,7 @@ static hone_status write_tables(hid_t file, const hone_batch *b, hone_err *err)
   if (st == HONE_OK) st = write_texts(file, "messages", message_at, &m, m.n, err);
   if (st == HONE_OK) st = write_texts(file, "strings", pool_at, &strings, strings.n, err);
   if (st == HONE_OK) st = write_texts(file, "texts", pool_at, &texts, texts.n, err);
+  if (st == HONE_OK) st = write_replaces(file, b, err);
   hone_pool_fini(&strings);
   hone_pool_fini(&texts);
   free(m.text);

@@ -99,6 +99,7 @@ static void store_free(hone_store *s)
     free(s->segment[i]);
   }
   free(s->segment);
+  free(s->stale);
   free(s->damaged);
   hone_batch_fini(&s->batch);
   hone_pool_fini(&s->pool);
@@ -220,21 +221,55 @@ static void drop(hone_segment *g)
   free(g);
 }
 
+static int digest_order(const void *a, const void *b)
+{
+  const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* A compaction that died between publishing and removing leaves both. */
+static bool is_replaced(const listing *l, const hone_segment *g)
+{
+  for (int32_t i = 0; i < l->n; i++) {
+    const hone_segment *by = l->segment[i];
+    if (by != g && by->nreplaces &&
+        bsearch(&g->seal.digest, by->replaces, (size_t)by->nreplaces, sizeof *by->replaces, digest_order))
+      return true;
+  }
+  return false;
+}
+
+static void retire(hone_store *s, const hone_segment *g)
+{
+  if (s->nstale == s->stale_capacity) {
+    s->stale_capacity = s->stale_capacity ? 2 * s->stale_capacity : 16;
+    s->stale = hone_heap_realloc(s->stale, (size_t)s->stale_capacity, sizeof *s->stale);
+  }
+  s->stale[s->nstale++] = hone_pool_intern(&s->pool, g->file);
+}
+
 static void adopt(hone_store *s, listing *l)
 {
   for (int32_t i = 0; i < s->nsegments; i++)
     if (!is_listed(l, s->segment[i])) drop(s->segment[i]);
   free(s->segment);
   if (l->n) qsort(l->segment, (size_t)l->n, sizeof *l->segment, segment_order);
-  int32_t kept = 0;
+  bool *unused = hone_heap_alloc((size_t)l->n, sizeof *unused);
   for (int32_t i = 0; i < l->n; i++)
-    if (kept && l->segment[kept - 1]->seal.digest == l->segment[i]->seal.digest)
-      drop(l->segment[i]);
-    else
+    unused[i] = (i && l->segment[i - 1]->seal.digest == l->segment[i]->seal.digest) || is_replaced(l, l->segment[i]);
+  int32_t kept = 0;
+  s->nstale = 0;
+  for (int32_t i = 0; i < l->n; i++) {
+    if (!unused[i]) {
       l->segment[kept++] = l->segment[i];
+      continue;
+    }
+    retire(s, l->segment[i]);
+    drop(l->segment[i]);
+  }
+  free(unused);
   s->segment = l->segment;
   s->nsegments = kept;
-  s->segment_capacity = l->capacity;
 }
 
 hone_status hone_store_refresh(hone_store *s, hone_err *err)
@@ -300,20 +335,31 @@ hone_status hone_store_append(hone_store *s, const hone_record *r, hone_err *err
   return hone_store_flush(s, err);
 }
 
-hone_status hone_store_flush(hone_store *s, hone_err *err)
+/* By its digest: unique, for records say when and where they were made. */
+void hone_segment_name(uint64_t digest, char out[HONE_SEGMENT_NAME])
+{
+  snprintf(out, HONE_SEGMENT_NAME, "%016" PRIx64 ".h5", digest);
+}
+
+hone_status hone_store_publish(hone_store *s, hone_batch *b, char name[HONE_SEGMENT_NAME], hone_err *err)
 {
   unsigned char *image = NULL;
   size_t n = 0;
   hone_seal seal;
-  char name[32];
-  if (s->batch.n == 0) return HONE_OK;
-  hone_batch_sort(&s->batch);
-  hone_status st = hone_segment_image(&s->batch, &image, &n, &seal, err);
+  hone_batch_sort(b);
+  hone_status st = hone_segment_image(b, &image, &n, &seal, err);
   if (st != HONE_OK) return st;
-  /* Named by its digest: unique, for records say when and where they were made. */
-  snprintf(name, sizeof name, "%016" PRIx64 ".h5", seal.digest);
+  hone_segment_name(seal.digest, name);
   st = hone_publish_file(&s->writer, s->dir, s->path, name, image, n, err);
   free(image);
+  return st;
+}
+
+hone_status hone_store_flush(hone_store *s, hone_err *err)
+{
+  char name[HONE_SEGMENT_NAME];
+  if (s->batch.n == 0) return HONE_OK;
+  const hone_status st = hone_store_publish(s, &s->batch, name, err);
   if (st == HONE_OK) hone_batch_clear(&s->batch);
   return st;
 }

@@ -170,6 +170,29 @@ hone_status hone_store_export_csv(hone_store *s, const hone_store_filter *filter
 hone_status hone_store_export_json(hone_store *s, const hone_store_filter *filter, hone_store_write write, void *arg,
                                    hone_err *err); /* JSON lines */
 
+/* Maintenance; each needs a store open for WRITE and refreshes the snapshot. */
+
+/* Merges small segments into larger ones of at most max_records (0: a good
+ * default). What a new segment replaces is named in it and removed once it is
+ * durable and was read back, so dying in between neither loses nor repeats
+ * anything. Readers that still have a removed segment in their snapshot are told
+ * to open the store again. */
+typedef struct {
+  int64_t merged, made, removed; /* segments in, segments out, files gone */
+} hone_store_compaction;
+hone_status hone_store_compact(hone_store *s, int64_t max_records, hone_store_compaction *out, hone_err *err);
+
+/* Copies the segments of the store at `from` that s does not have. STORE when some
+ * of them were damaged; the others are copied nevertheless. */
+typedef struct {
+  int64_t copied, known, damaged; /* segments */
+} hone_store_merger;
+hone_status hone_store_merge(hone_store *s, const char *from, hone_store_merger *out, hone_err *err);
+
+/* Renames damaged segments to <name>.damaged: nothing is thrown away, and the
+ * store reads without complaint. `moved` may be NULL. */
+hone_status hone_store_repair(hone_store *s, int *moved, hone_err *err);
+
 /* Identity of one evaluation, equal on every host (test vectors in the tests). */
 hone_hash hone_record_key(const hone_record *r);
 const char *hone_record_kind_name(unsigned bit); /* "best"; NULL for an unknown bit */

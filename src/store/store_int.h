@@ -1,7 +1,7 @@
 /* Inside the store room. Reading order: seal.c (what protects a file), column.def
  * and segment_write.c / segment_read.c (what is in it), publish.c (how it gets
  * there), store.c (handle), merge.c (many segments as one), query.c, top.c,
- * export.c, verify.c. */
+ * export.c, verify.c, compact.c. */
 #ifndef HONE_STORE_STORE_INT_H
 #define HONE_STORE_STORE_INT_H
 
@@ -123,6 +123,8 @@ typedef struct {
   size_t text_bytes;
   hone_task *task;
   int32_t ntasks, task_capacity;
+  uint64_t *replaces; /* digests of the segments this one stands for; not cleared */
+  int32_t nreplaces;
 } hone_batch;
 
 void hone_batch_init(hone_batch *b);
@@ -143,6 +145,8 @@ typedef struct {
   int32_t ntasks;
   const char **string; /* interned in the store's pool */
   int32_t nstrings;
+  uint64_t *replaces; /* digests, ascending */
+  int32_t nreplaces;
 } hone_segment;
 
 /* Checks and loads the tables; err says what is wrong with the file. UNSUPPORTED:
@@ -195,11 +199,17 @@ struct hone_store {
   int64_t last_time_ns;
   hone_pool pool;
   hone_segment **segment; /* by digest */
-  int32_t nsegments, segment_capacity;
+  int32_t nsegments;
+  const char **stale; /* files that others replace or repeat */
+  int32_t nstale, stale_capacity;
   hone_store_damage *damaged;
   int32_t ndamaged, damaged_capacity;
 };
 
+enum { HONE_SEGMENT_NAME = 20 };
+void hone_segment_name(uint64_t digest, char out[HONE_SEGMENT_NAME]);
+/* Sorts b and makes it a durable segment. */
+hone_status hone_store_publish(hone_store *s, hone_batch *b, char name[HONE_SEGMENT_NAME], hone_err *err);
 void hone_store_set_aside(hone_store *s, const char *file, const hone_err *why);
 hone_status hone_store_missing(const hone_store *s, const hone_store_task *task, const char *evaluator, int version,
                                hone_err *err); /* why.c: NOT_FOUND, with the first field that differs */
@@ -214,6 +224,7 @@ typedef struct {
 
 /* Matching parts, sorted by identity; heap, caller frees. */
 hone_part *hone_store_parts(const hone_store *s, const hone_store_filter *f, int *n);
+hone_part *hone_segment_parts(hone_segment *const *segment, int32_t nsegments, const hone_store_filter *f, int *n);
 int hone_part_run(const hone_part *p, int n); /* length of the group at p[0] */
 
 /* Streams the records of one group in canonical order, equal ones merged. */

@@ -43,14 +43,16 @@ void fixture_remove(void)
   directory[0] = '\0';
 }
 
-const char *fixture_path(const char *name)
+const char *fixture_join(const char *folder, const char *name)
 {
   static char path[8][PATH_MAX];
   static int next;
   char *p = path[next++ % 8];
-  snprintf(p, PATH_MAX, "%s/%s", directory, name);
+  must(snprintf(p, PATH_MAX, "%s/%s", folder, name) < PATH_MAX, "a path is too long");
   return p;
 }
+
+const char *fixture_path(const char *name) { return fixture_join(directory, name); }
 
 static int by_name(const void *a, const void *b) { return strcmp(a, b); }
 

@@ -12,6 +12,7 @@ const char *fixture_directory(void);
 void fixture_remove(void); /* it and all below */
 /* "<directory>/<name>" in one of a few rotating static buffers. */
 const char *fixture_path(const char *name);
+const char *fixture_join(const char *folder, const char *name); /* likewise, anywhere */
 /* The names in a directory that end with `suffix`, sorted; how many (at most max). */
 int fixture_list(const char *directory, const char *suffix, char names[][64], int max);
 int fixture_count(const char *directory, const char *prefix);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/text.h"
 #include "lib/store_fixture.h"
 #include "store/store.h"
 #include "unit/unit.h"
@@ -98,6 +99,13 @@ static inline void unit_query(hone_store *s, const hone_store_filter *f, unit_vi
   hone_err err = {0};
   v->n = 0;
   unit_ok(hone_store_query(s, f, unit_collect, v, &err), &err);
+}
+
+static inline hone_status unit_into_text(void *arg, const char *bytes, size_t n, hone_err *err)
+{
+  (void)err;
+  hone_text_add_bytes(arg, bytes, n);
+  return HONE_OK;
 }
 
 static inline hone_store_info unit_info(hone_store *s)

@@ -333,9 +333,7 @@ START_TEST(copies_of_a_segment_count_once)
   size_t n;
   unit_close(written(fill_every_field));
   ck_assert_int_eq(fixture_list(fixture_path("s.hone"), ".h5", names, 4), 1);
-  char path[600];
-  snprintf(path, sizeof path, "%s/%s", fixture_path("s.hone"), names[0]);
-  unsigned char *bytes = fixture_load(path, &n);
+  unsigned char *bytes = fixture_load(fixture_join(fixture_path("s.hone"), names[0]), &n);
   fixture_save(fixture_path("s.hone/copy.h5"), bytes, n);
   fixture_save(fixture_path("alone.h5"), bytes, n);
   free(bytes);
@@ -406,24 +404,17 @@ START_TEST(best_is_exact_and_says_why_not)
 }
 END_TEST
 
-static hone_status into_text(void *arg, const char *bytes, size_t n, hone_err *err)
-{
-  (void)err;
-  hone_text_add_bytes(arg, bytes, n);
-  return HONE_OK;
-}
-
 START_TEST(exports_hold_every_record)
 {
   hone_store *s = written(fill_every_field);
   hone_text t = {0};
   hone_err err = {0};
-  unit_ok(hone_store_export_csv(s, NULL, into_text, &t, &err), &err);
+  unit_ok(hone_store_export_csv(s, NULL, unit_into_text, &t, &err), &err);
   ck_assert_ptr_nonnull(strstr(t.data, "key,operator_name,label,machine_name,evaluator,evaluator_version,"));
   ck_assert_ptr_nonnull(strstr(t.data, ",none,,9223372036854775807,9223372036854775806,5,12,dram,\"tile.1.m=64 order.1=m,n,k at.W.1=3\",default|best,1,18446744073709551615,17,"));
   ck_assert_ptr_nonnull(strstr(t.data, ",capacity,\"sbuf: 27 of 25 \"\"MB\"\", \xc3\xbc\",0,0,-1,"));
   hone_text_clear(&t);
-  unit_ok(hone_store_export_json(s, NULL, into_text, &t, &err), &err);
+  unit_ok(hone_store_export_json(s, NULL, unit_into_text, &t, &err), &err);
   ck_assert_ptr_nonnull(strstr(t.data, "\"message\": \"sbuf: 27 of 25 \\\"MB\\\", \xc3\xbc\", \"cycles\": 0,"));
   ck_assert_ptr_nonnull(strstr(t.data, "\"time_unix_ns\": 1700000000123456789"));
   hone_text_fini(&t);
@@ -452,7 +443,7 @@ START_TEST(odd_texts_survive)
   ck_assert_int_eq(seen.n, 2);
   ck_assert_str_eq(seen.r[0].schedule, "");
   ck_assert_int_eq((int)strlen(seen.r[1].schedule), 100000);
-  unit_ok(hone_store_export_json(s, NULL, into_text, &t, &err), &err);
+  unit_ok(hone_store_export_json(s, NULL, unit_into_text, &t, &err), &err);
   ck_assert_ptr_nonnull(strstr(t.data, "\"label\": \"\\ufffd\\u0001\""));
   hone_text_fini(&t);
   unit_close(s);

@@ -165,10 +165,9 @@ END_TEST
 /* A file of the store's directory, last touched `age` seconds ago. */
 static void leave(const char *name, time_t age)
 {
-  char path[700];
+  const char *path = fixture_join(store_path, name);
   const time_t then = time(NULL) - age;
   const struct timespec times[2] = {{.tv_sec = then}, {.tv_sec = then}};
-  snprintf(path, sizeof path, "%s/%s", store_path, name);
   fixture_save(path, "x", 1);
   ck_assert_int_eq(utimensat(AT_FDCWD, path, times, 0), 0);
 }
@@ -310,17 +309,14 @@ enum { CANNOT_MOUNT = 77 };
 
 static void unlink_filler(void *arg) { unlink(arg); }
 
-/* A file system of 128 KiB in a mount namespace of the child's own. */
+/* A file system of 320 KiB in a mount namespace of the child's own. */
 static int fill_the_disk(void *arg)
 {
-  static char disk[700], path[800], filler[800];
   static const char block[4096];
   hone_err err = {0};
   hone_store *s;
   (void)arg;
-  snprintf(disk, sizeof disk, "%s", fixture_path("disk"));
-  snprintf(path, sizeof path, "%s/s.hone", disk);
-  snprintf(filler, sizeof filler, "%s/filler", disk);
+  const char *disk = fixture_path("disk"), *path = fixture_path("disk/s.hone"), *filler = fixture_path("disk/filler");
   if (mkdir(disk, 0777) != 0 || unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
       mount("tmpfs", disk, "tmpfs", 0, "size=320k") != 0)
     return CANNOT_MOUNT;
@@ -333,7 +329,7 @@ static int fill_the_disk(void *arg)
   close(fd);
   hone_store *late; /* found when it is opened, not after the search */
   if (hone_store_open(path, HONE_STORE_WRITE, &late, &err) != HONE_IO || strcmp(err.code, "store.disk-full") != 0) return 2;
-  return refused_then_written(s, path, unlink_filler, filler);
+  return refused_then_written(s, path, unlink_filler, (void *)(uintptr_t)filler);
 }
 
 START_TEST(a_full_disk_keeps_the_batch)
