@@ -1,7 +1,8 @@
 /* Inside the machine loader: the tree of values a machine text becomes, and the
  * tables of its fields. Reading order: machine_tree.c (files, inheritance,
- * sources), machine_field.c (tables, units), machine_load.c (blocks into the
- * struct), machine_check.c (what must fit together), machine.c (the rest). */
+ * sources), machine_field.c (tables), machine_value.c (units), machine_load.c
+ * (blocks into the struct), machine_check.c (what must fit together), machine.c
+ * (the rest). */
 #ifndef HONE_IR_MACHINE_INT_H
 #define HONE_IR_MACHINE_INT_H
 
@@ -30,6 +31,9 @@ struct hone_tree {
   hone_yaml *doc;
   hone_node *node;
 };
+
+#define HONE_LARGEST_BYTES (INT64_C(1) << 50)
+#define HONE_LARGEST_CYCLES (INT64_C(1) << 40)
 
 enum { HONE_TREE_MAX_FILES = 8 }; /* longest chain of `base:` */
 
@@ -90,6 +94,9 @@ extern const hone_field_table hone_fields_root, hone_fields_memory, hone_fields_
 hone_status hone_fields_read(const hone_machine *m, int64_t clock_hz, const hone_tree *block, const hone_field_table *t,
                              const hone_field_table *second, void *out, hone_err *err);
 void hone_fields_print(const hone_field_table *t, const void *from, hone_text *out); /* " key=value" each */
+/* One field's value into its place. */
+hone_status hone_field_read(const hone_machine *m, int64_t clock_hz, const hone_field *f, const hone_tree *t, void *out,
+                            hone_err *err);
 /* One value of a tree as an integer in unit u, or a frequency, and so on. */
 hone_status hone_tree_unit(const hone_tree *t, hone_unit u, int64_t min, int64_t max, int64_t *out, hone_err *err);
 hone_status hone_tree_word(const hone_tree *t, const char **out, hone_err *err); /* the one text of a value, sourced */

@@ -1,6 +1,6 @@
 /* Inside the operator loader. Reading order: operator_expr.c (expressions and
- * accesses), operator_load.c (the text), operator_check.c (what it must satisfy,
- * what is not supported yet), operator_print.c, operator.c. */
+ * accesses), operator_load.c (the text), operator_stage.c (its stages), operator_check.c
+ * (what it must satisfy, what is not supported yet), operator_print.c, operator.c. */
 #ifndef HONE_IR_OPERATOR_INT_H
 #define HONE_IR_OPERATOR_INT_H
 
@@ -10,7 +10,7 @@
 #include "base/yaml.h"
 #include "ir/operator.h"
 
-enum { HONE_MAX_SIZES = 32 };
+enum { HONE_MAX_SIZES = 32, HONE_MAX_OPTIONS = 16 };
 
 /* What names mean in an expression; dims win over sizes. */
 typedef struct {
@@ -31,6 +31,43 @@ typedef struct {
   hone_yaml *doc;
   hone_node *dim[HONE_MAX_DIMS], *tensor[HONE_MAX_TENSORS], *stage[HONE_MAX_STAGES];
 } hone_operator_places;
+
+/* A load under way. */
+typedef struct {
+  const hone_size *sizes;
+  int nsizes;
+  const hone_format_choice *formats;
+  int nformats;
+  const hone_operator_option *options;
+  int noptions;
+} hone_loader_request;
+
+typedef struct {
+  const hone_loader_request *ask;
+  hone_yaml *doc;
+  hone_node *root; /* operator: */
+  hone_operator op;
+  hone_operator_places at;
+  hone_scope scope; /* of sizes; op set once dims are there */
+  int noptions;
+  hone_operator_option option[HONE_MAX_OPTIONS];
+  bool accumulator[HONE_MAX_TENSORS]; /* format: accumulator, until the writer is known */
+  int newest[HONE_MAX_TENSORS];       /* version a read of the declared tensor means; -1: none yet */
+  int last_writer[HONE_MAX_TENSORS];  /* of the declared tensor, -1 */
+  hone_err *err;
+} hone_loader;
+
+/* In a function with a loader l. */
+#define REFUSE(n, code, ...) hone_node_err(l->doc, (n), l->err, HONE_INPUT, "operator." code, __VA_ARGS__)
+
+/* Another parser's diagnostic, put at node n. */
+hone_status hone_loader_err_at(hone_loader *l, hone_node *n, const hone_err *why);
+hone_status hone_loader_need_text(hone_loader *l, hone_node *map, const char *key, hone_node **node, const char **out);
+hone_status hone_loader_find_word(hone_loader *l, hone_node *n, const char *const *words, const char *text, int *out);
+hone_status hone_loader_take_name(hone_loader *l, hone_node *n, const char *text, char out[HONE_MAX_NAME]);
+const char *hone_loader_option(const hone_loader *l, const char *name); /* its value, NULL */
+hone_status hone_loader_check_when(hone_loader *l, hone_node *n, bool *out);
+hone_status hone_loader_load_stages(hone_loader *l);
 
 hone_status hone_operator_check(const hone_operator *op, const hone_operator_places *at, hone_err *err);
 

@@ -1,10 +1,7 @@
 /* Operator texts: the operator: section of a file in spaces/ (docs/formats.md).
  *
  * Sizes and options first, since everything else may depend on them: extents are
- * expressions of sizes, `when:` keeps or drops a tensor or stage by options. A
- * tensor written by several stages gets one version per write: all but the last
- * become intermediates "Y.stage" in accumulator format, and a read of Y means
- * the newest. So every tensor has one writer (DESIGN section 4 line 8). */
+ * expressions of sizes, `when:` keeps or drops a tensor or stage by options. */
 #include "config.h"
 
 #include "ir/operator.h"
@@ -18,51 +15,17 @@
 #include "base/checked.h"
 #include "ir/operator_int.h"
 
-enum { MAX_OPTIONS = 16 };
+static const char *const role_words[] = {"input", "output", "intermediate", "state", NULL}; /* hone_role */
+static const char *const outside_words[] = {"refuse", "zero", "-inf", NULL};                 /* hone_outside */
 
-static const char *const role_words[] = {"input", "output", "intermediate", "state", NULL};  /* hone_role */
-static const char *const outside_words[] = {"refuse", "zero", "-inf", NULL};                  /* hone_outside */
-static const char *const kind_words[] = {
-#define HONE_STAGE_KIND(id, name) name,
-#include "ir/stage_kind.def"
-#undef HONE_STAGE_KIND
-    NULL};
-
-typedef struct {
-  const hone_size *sizes;
-  int nsizes;
-  const hone_format_choice *formats;
-  int nformats;
-  const hone_operator_option *options;
-  int noptions;
-} request;
-
-typedef struct {
-  const request *ask;
-  hone_yaml *doc;
-  hone_node *root; /* operator: */
-  hone_operator op;
-  hone_operator_places at;
-  hone_scope scope; /* of sizes; op set once dims are there */
-  int noptions;
-  hone_operator_option option[MAX_OPTIONS];
-  bool accumulator[HONE_MAX_TENSORS]; /* format: accumulator, until the writer is known */
-  int newest[HONE_MAX_TENSORS];       /* version a read of the declared tensor means; -1: none yet */
-  int last_writer[HONE_MAX_TENSORS];  /* of the declared tensor, -1 */
-  hone_err *err;
-} loader;
-
-#define REFUSE(n, code, ...) hone_node_err(l->doc, (n), l->err, HONE_INPUT, "operator." code, __VA_ARGS__)
-
-/* A parser's diagnostic, put at node n. */
-static hone_status at_node(loader *l, hone_node *n, const hone_err *why)
+hone_status hone_loader_err_at(hone_loader *l, hone_node *n, const hone_err *why)
 {
   hone_node_err(l->doc, n, l->err, why->status, why->code, "%s", why->message);
   if (why->hint[0]) hone_err_hint(l->err, "%s", why->hint);
   return why->status;
 }
 
-static hone_status need_text(loader *l, hone_node *map, const char *key, hone_node **node, const char **out)
+hone_status hone_loader_need_text(hone_loader *l, hone_node *map, const char *key, hone_node **node, const char **out)
 {
   *node = hone_node_find(map, key);
   if (!*node) return REFUSE(map, "missing-field", "missing field '%s'", key);
@@ -72,7 +35,7 @@ static hone_status need_text(loader *l, hone_node *map, const char *key, hone_no
 
 static const char *word_at(void *arg, int i) { return ((const char *const *)arg)[i]; }
 
-static hone_status find_word(loader *l, hone_node *n, const char *const *words, const char *text, int *out)
+hone_status hone_loader_find_word(hone_loader *l, hone_node *n, const char *const *words, const char *text, int *out)
 {
   for (*out = 0; words[*out]; ++*out)
     if (strcmp(words[*out], text) == 0) return HONE_OK;
@@ -82,7 +45,7 @@ static hone_status find_word(loader *l, hone_node *n, const char *const *words, 
   return HONE_INPUT;
 }
 
-static hone_status take_name(loader *l, hone_node *n, const char *text, char out[HONE_MAX_NAME])
+hone_status hone_loader_take_name(hone_loader *l, hone_node *n, const char *text, char out[HONE_MAX_NAME])
 {
   size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_");
   if (text[length] != '\0' || length == 0 || strchr("0123456789", text[0]))
@@ -93,7 +56,7 @@ static hone_status take_name(loader *l, hone_node *n, const char *text, char out
 }
 
 /* A mapping under root, absent allowed when `optional`; at most `limit` entries. */
-static hone_status need_mapping(loader *l, const char *key, int limit, bool optional, hone_node **out)
+static hone_status need_mapping(hone_loader *l, const char *key, int limit, bool optional, hone_node **out)
 {
   *out = hone_node_find(l->root, key);
   if (!*out) return optional ? HONE_OK : REFUSE(l->root, "missing-field", "missing field '%s'", key);
@@ -104,14 +67,14 @@ static hone_status need_mapping(loader *l, const char *key, int limit, bool opti
   return HONE_OK;
 }
 
-static hone_status parse_int(loader *l, hone_node *n, int64_t *out)
+static hone_status parse_int(hone_loader *l, hone_node *n, int64_t *out)
 {
   hone_err why;
   hone_err_init(&why);
   const char *text = n ? hone_node_text(n) : NULL;
   if (!text) return REFUSE(n ? n : l->root, "type", "expected an expression of sizes");
   hone_status s = hone_expr_parse_int(&l->scope, text, out, &why);
-  if (s != HONE_OK) return at_node(l, n, &why);
+  if (s != HONE_OK) return hone_loader_err_at(l, n, &why);
   if (*out < 1) return REFUSE(n, "range", "'%s' = %" PRId64 " must be at least 1", text, *out);
   return HONE_OK;
 }
@@ -120,7 +83,7 @@ static hone_status parse_int(loader *l, hone_node *n, int64_t *out)
 
 static const char *key_at(void *arg, int i) { return hone_node_key(arg, i); }
 
-static hone_status check_asked(loader *l, hone_node *declared, const char *name, const char *what, const char *code)
+static hone_status check_asked(hone_loader *l, hone_node *declared, const char *name, const char *what, const char *code)
 {
   if (declared && hone_node_find(declared, name)) return HONE_OK;
   hone_err_set(l->err, HONE_USAGE, code, "operator '%s' has no %s '%s'", l->op.name, what, name);
@@ -137,7 +100,7 @@ static hone_status check_asked(loader *l, hone_node *declared, const char *name,
   return HONE_USAGE;
 }
 
-static const hone_size *asked_size(const request *r, const char *name)
+static const hone_size *asked_size(const hone_loader_request *r, const char *name)
 {
   const hone_size *found = NULL;
   for (int i = 0; i < r->nsizes; i++)
@@ -145,7 +108,7 @@ static const hone_size *asked_size(const request *r, const char *name)
   return found;
 }
 
-static hone_status load_size(loader *l, hone_node *n, const char *name)
+static hone_status load_size(hone_loader *l, hone_node *n, const char *name)
 {
   static const char *const allowed[] = {"default", NULL};
   const hone_size *asked = asked_size(l->ask, name);
@@ -172,7 +135,7 @@ static hone_status load_size(loader *l, hone_node *n, const char *name)
   return HONE_OK;
 }
 
-static hone_status load_sizes(loader *l)
+static hone_status load_sizes(hone_loader *l)
 {
   hone_node *sizes;
   hone_status s = need_mapping(l, "sizes", HONE_MAX_SIZES, true, &sizes);
@@ -185,7 +148,7 @@ static hone_status load_sizes(loader *l)
 
 /* Options. */
 
-static hone_status find_in(loader *l, hone_node *list, const char *text, hone_node *place)
+static hone_status find_in(hone_loader *l, hone_node *list, const char *text, hone_node *place)
 {
   const char *words[32] = {0};
   int n = hone_node_count(list), found;
@@ -193,10 +156,10 @@ static hone_status find_in(loader *l, hone_node *list, const char *text, hone_no
     words[i] = hone_node_text(hone_node_item(list, i));
     if (!words[i]) return REFUSE(list, "type", "an option is a list of words");
   }
-  return find_word(l, place, words, text, &found);
+  return hone_loader_find_word(l, place, words, text, &found);
 }
 
-static hone_status load_option(loader *l, hone_node *list, const char *name)
+static hone_status load_option(hone_loader *l, hone_node *list, const char *name)
 {
   if (!list || !hone_node_is_sequence(list) || hone_node_count(list) == 0)
     return REFUSE(list ? list : l->root, "type", "option '%s' must be a list, its default first", name);
@@ -207,10 +170,10 @@ static hone_status load_option(loader *l, hone_node *list, const char *name)
   return find_in(l, list, out->value ? out->value : "", list);
 }
 
-static hone_status load_options(loader *l)
+static hone_status load_options(hone_loader *l)
 {
   hone_node *options;
-  hone_status s = need_mapping(l, "options", MAX_OPTIONS, true, &options);
+  hone_status s = need_mapping(l, "options", HONE_MAX_OPTIONS, true, &options);
   for (int i = 0; s == HONE_OK && i < l->ask->noptions; i++)
     s = check_asked(l, options, l->ask->options[i].name, "option", "operator.unknown-option");
   for (int i = 0; s == HONE_OK && options && i < hone_node_count(options); i++)
@@ -218,7 +181,7 @@ static hone_status load_options(loader *l)
   return s;
 }
 
-static const char *option_value(const loader *l, const char *name)
+const char *hone_loader_option(const hone_loader *l, const char *name)
 {
   for (int i = 0; i < l->noptions; i++)
     if (strcmp(l->option[i].name, name) == 0) return l->option[i].value;
@@ -226,10 +189,10 @@ static const char *option_value(const loader *l, const char *name)
 }
 
 /* One condition: option: value, or option: [values]. */
-static hone_status holds(loader *l, const char *name, hone_node *want, bool *out)
+static hone_status holds(hone_loader *l, const char *name, hone_node *want, bool *out)
 {
   hone_node *options = hone_node_find(l->root, "options");
-  const char *value = option_value(l, name);
+  const char *value = hone_loader_option(l, name);
   bool any = false;
   if (!value) return REFUSE(want, "unknown-option", "no option '%s'", name);
   int n = hone_node_is_sequence(want) ? hone_node_count(want) : 1;
@@ -245,7 +208,7 @@ static hone_status holds(loader *l, const char *name, hone_node *want, bool *out
   return HONE_OK;
 }
 
-static hone_status check_when(loader *l, hone_node *n, bool *out)
+hone_status hone_loader_check_when(hone_loader *l, hone_node *n, bool *out)
 {
   hone_node *when = hone_node_find(n, "when");
   hone_status s = HONE_OK;
@@ -258,14 +221,14 @@ static hone_status check_when(loader *l, hone_node *n, bool *out)
 
 /* Dims. The tensor behind extent_from is found once tensors are there. */
 
-static hone_status load_dim(loader *l, hone_node *n, const char *name)
+static hone_status load_dim(hone_loader *l, hone_node *n, const char *name)
 {
   static const char *const allowed[] = {"extent", "sequential", "extent_from", "maximum", NULL};
   int i = l->op.ndims++;
   hone_dim *d = &l->op.dim[i];
   l->at.dim[i] = n;
   *d = (hone_dim){.extent_from = -1, .extent_dim = -1};
-  hone_status s = take_name(l, n, name, d->name);
+  hone_status s = hone_loader_take_name(l, n, name, d->name);
   if (s != HONE_OK || !hone_node_is_mapping(n)) return s == HONE_OK ? parse_int(l, n, &d->extent) : s;
   s = hone_node_check_keys(l->doc, n, allowed, "operator.unknown-field", l->err);
   bool ragged = hone_node_find(n, "extent_from") != NULL;
@@ -277,7 +240,7 @@ static hone_status load_dim(loader *l, hone_node *n, const char *name)
   return s;
 }
 
-static hone_status load_dims(loader *l)
+static hone_status load_dims(hone_loader *l)
 {
   hone_node *dims;
   hone_status s = need_mapping(l, "dims", HONE_MAX_DIMS, false, &dims);
@@ -290,7 +253,7 @@ static hone_status load_dims(loader *l)
 }
 
 /* extent_from: "lengths[b]" */
-static hone_status load_ragged(loader *l)
+static hone_status load_ragged(hone_loader *l)
 {
   for (int d = 0; d < l->op.ndims; d++) {
     hone_node *from = hone_node_is_mapping(l->at.dim[d]) ? hone_node_find(l->at.dim[d], "extent_from") : NULL;
@@ -299,7 +262,7 @@ static hone_status load_ragged(loader *l)
     hone_err_init(&why);
     if (!from) continue;
     hone_status s = hone_expr_parse_access(&l->scope, hone_node_text(from) ? hone_node_text(from) : "", &a, &why);
-    if (s != HONE_OK) return at_node(l, from, &why);
+    if (s != HONE_OK) return hone_loader_err_at(l, from, &why);
     hone_affine e = a.axis[0].affine;
     if (l->op.tensor[a.tensor].rank != 1 || a.axis[0].table >= 0 || e.nterms != 1 || e.term[0].coef != 1 || e.constant != 0)
       return REFUSE(from, "ragged", "expected a table of one axis indexed by a dim");
@@ -311,12 +274,12 @@ static hone_status load_ragged(loader *l)
 
 /* Tensors. */
 
-static hone_status load_format(loader *l, hone_node *n, int t)
+static hone_status load_format(hone_loader *l, hone_node *n, int t)
 {
   hone_node *node;
   const char *text, *name = l->op.tensor[t].name;
   const hone_format_choice *fallback = NULL, *own = NULL;
-  hone_status s = need_text(l, n, "format", &node, &text);
+  hone_status s = hone_loader_need_text(l, n, "format", &node, &text);
   for (int i = 0; i < l->ask->nformats; i++) {
     const hone_format_choice *c = &l->ask->formats[i];
     if (!c->tensor) fallback = c;
@@ -337,7 +300,7 @@ static hone_status load_format(loader *l, hone_node *n, int t)
   return REFUSE(node, "unknown-format", "no number format '%s'", text);
 }
 
-static hone_status load_axes(loader *l, hone_node *n, hone_tensor *t)
+static hone_status load_axes(hone_loader *l, hone_node *n, hone_tensor *t)
 {
   hone_node *axes = hone_node_find(n, "axes");
   hone_status s = HONE_OK;
@@ -350,7 +313,7 @@ static hone_status load_axes(loader *l, hone_node *n, hone_tensor *t)
   return s;
 }
 
-static hone_status load_layout(loader *l, hone_node *n, const hone_tensor *t, uint8_t *out)
+static hone_status load_layout(hone_loader *l, hone_node *n, const hone_tensor *t, uint8_t *out)
 {
   unsigned seen = 0;
   if (!hone_node_is_sequence(n) || hone_node_count(n) != t->rank)
@@ -366,7 +329,7 @@ static hone_status load_layout(loader *l, hone_node *n, const hone_tensor *t, ui
   return HONE_OK;
 }
 
-static hone_status load_layouts(loader *l, hone_node *n, hone_tensor *t)
+static hone_status load_layouts(hone_loader *l, hone_node *n, hone_tensor *t)
 {
   hone_node *list = hone_node_find(n, "layouts");
   hone_status s = HONE_OK;
@@ -382,7 +345,7 @@ static hone_status load_layouts(loader *l, hone_node *n, hone_tensor *t)
   return s;
 }
 
-static hone_status load_tensor(loader *l, hone_node *n, const char *name)
+static hone_status load_tensor(hone_loader *l, hone_node *n, const char *name)
 {
   static const char *const allowed[] = {"role", "axes", "format", "layouts", "outside", "when", NULL};
   hone_node *node;
@@ -392,16 +355,16 @@ static hone_status load_tensor(loader *l, hone_node *n, const char *name)
   hone_tensor *t = &l->op.tensor[i];
   *t = (hone_tensor){0};
   l->at.tensor[i] = n;
-  hone_status s = take_name(l, n, name, t->name);
+  hone_status s = hone_loader_take_name(l, n, name, t->name);
   if (s == HONE_OK) s = hone_node_check_keys(l->doc, n, allowed, "operator.unknown-field", l->err);
-  if (s == HONE_OK) s = check_when(l, n, &active);
+  if (s == HONE_OK) s = hone_loader_check_when(l, n, &active);
   if (s != HONE_OK || !active) return s;
-  s = need_text(l, n, "role", &node, &text);
-  if (s == HONE_OK) s = find_word(l, node, role_words, text, &word);
+  s = hone_loader_need_text(l, n, "role", &node, &text);
+  if (s == HONE_OK) s = hone_loader_find_word(l, node, role_words, text, &word);
   t->role = (hone_role)word;
   if (s == HONE_OK && hone_node_find(n, "outside")) {
-    s = need_text(l, n, "outside", &node, &text);
-    if (s == HONE_OK) s = find_word(l, node, outside_words, text, &word);
+    s = hone_loader_need_text(l, n, "outside", &node, &text);
+    if (s == HONE_OK) s = hone_loader_find_word(l, node, outside_words, text, &word);
     t->outside = (hone_outside)word;
   }
   if (s == HONE_OK) s = load_axes(l, n, t);
@@ -413,7 +376,7 @@ static hone_status load_tensor(loader *l, hone_node *n, const char *name)
   return s;
 }
 
-static hone_status load_tensors(loader *l)
+static hone_status load_tensors(hone_loader *l)
 {
   hone_node *tensors;
   hone_status s = need_mapping(l, "tensors", HONE_MAX_TENSORS, false, &tensors);
@@ -432,188 +395,7 @@ static hone_status load_tensors(loader *l)
   return s;
 }
 
-/* Stages. */
-
-static hone_status parse_access(loader *l, hone_node *n, hone_access *out)
-{
-  hone_err why;
-  hone_err_init(&why);
-  const char *text = n ? hone_node_text(n) : NULL;
-  if (!text) return REFUSE(n ? n : l->root, "type", "expected an access like 'Y[m,n]'");
-  hone_status s = hone_expr_parse_access(&l->scope, text, out, &why);
-  return s == HONE_OK ? s : at_node(l, n, &why);
-}
-
-static hone_status load_function(loader *l, hone_node *n, hone_stage *st)
-{
-  hone_node *node = hone_node_find(n, "function");
-  const char *text = NULL;
-  char name[HONE_MAX_NAME] = "";
-  if (st->kind != HONE_STAGE_MAP)
-    return node ? REFUSE(node, "function", "only a map stage has a function") : HONE_OK;
-  hone_status s = need_text(l, n, "function", &node, &text);
-  if (s != HONE_OK) return s;
-  size_t length = strlen(text);
-  if (text[0] == '{' && text[length - 1] == '}' && length - 2 < sizeof name) { /* "{option}" */
-    memcpy(name, text + 1, length - 2);
-    text = option_value(l, name);
-    if (!text) return REFUSE(node, "unknown-option", "no option '%s'", name);
-  }
-  if (hone_function_find(text, &st->function)) return HONE_OK;
-  const char *words[HONE_FUNCTION_COUNT + 1] = {0};
-  int found;
-  for (int f = 0; f < HONE_FUNCTION_COUNT; f++)
-    words[f] = hone_function_name((hone_function)f);
-  return find_word(l, node, words, text, &found);
-}
-
-static hone_status load_guards(loader *l, hone_node *n, hone_stage *st)
-{
-  hone_node *list = hone_node_find(n, "guard");
-  if (!list) return HONE_OK;
-  int count = hone_node_is_sequence(list) ? hone_node_count(list) : 0;
-  if (count < 1 || count > HONE_MAX_GUARDS) return REFUSE(list, "guard", "'guard' lists 1 to %d conditions", HONE_MAX_GUARDS);
-  for (int i = 0; i < count; i++) {
-    hone_err why;
-    hone_err_init(&why);
-    const char *text = hone_node_text(hone_node_item(list, i));
-    hone_status s = hone_expr_parse_guard(&l->scope, text ? text : "", &st->guard[st->nguards++], &why);
-    if (s != HONE_OK) return at_node(l, hone_node_item(list, i), &why);
-  }
-  return HONE_OK;
-}
-
-/* The format sums of these reads are kept in: of the wider kind. */
-static hone_format accumulator_of(const hone_operator *op, const hone_stage *st)
-{
-  hone_format out = hone_format_accumulator(op->tensor[st->read[0].tensor].format);
-  for (int i = 1; i < st->nreads; i++) {
-    hone_format f = hone_format_accumulator(op->tensor[st->read[i].tensor].format);
-    if (hone_format_is_integer(out) && !hone_format_is_integer(f)) out = f;
-  }
-  return out;
-}
-
-static hone_status load_reads(loader *l, hone_node *n, hone_stage *st)
-{
-  hone_node *list = hone_node_find(n, "read");
-  if (!list) return REFUSE(n, "missing-field", "missing field 'read'");
-  int count = hone_node_is_sequence(list) ? hone_node_count(list) : 0;
-  if (count < 1 || count > HONE_MAX_READS) return REFUSE(list, "type", "'read' lists 1 to %d accesses", HONE_MAX_READS);
-  for (int i = 0; i < count; i++) {
-    hone_node *item = hone_node_item(list, i);
-    hone_access *a = &st->read[st->nreads++];
-    hone_status s = parse_access(l, item, a);
-    if (s != HONE_OK) return s;
-    if (l->newest[a->tensor] < 0)
-      return REFUSE(item, "order", "'%s' is read before it is written", l->op.tensor[a->tensor].name);
-    a->tensor = l->newest[a->tensor];
-  }
-  return HONE_OK;
-}
-
-/* Y.stage: what this stage leaves for the next one that writes Y. */
-static hone_status new_version(loader *l, hone_node *n, int declared, const hone_stage *st, int *out)
-{
-  if (l->op.ntensors == HONE_MAX_TENSORS)
-    return hone_node_err(l->doc, n, l->err, HONE_UNSUPPORTED, "operator.too-many", "more than %d tensors", HONE_MAX_TENSORS);
-  hone_tensor *t = &l->op.tensor[*out = l->op.ntensors++];
-  *t = l->op.tensor[declared];
-  t->role = HONE_ROLE_INTERMEDIATE;
-  t->nlayouts = 1;
-  l->accumulator[*out] = true;
-  l->at.tensor[*out] = n;
-  char name[2 * HONE_MAX_NAME];
-  if (snprintf(name, sizeof name, "%s.%s", l->op.tensor[declared].name, st->name) >= HONE_MAX_NAME)
-    return REFUSE(n, "name", "'%s' is too long a name", name);
-  memcpy(t->name, name, sizeof t->name);
-  return HONE_OK;
-}
-
-static hone_status load_write(loader *l, hone_node *n, int stage, hone_stage *st)
-{
-  hone_status s = parse_access(l, hone_node_find(n, "write"), &st->write);
-  if (s != HONE_OK) return s;
-  int declared = st->write.tensor, version = declared;
-  if (l->op.tensor[declared].role == HONE_ROLE_INPUT)
-    return REFUSE(hone_node_find(n, "write"), "role", "'%s' is an input and cannot be written", l->op.tensor[declared].name);
-  if (l->last_writer[declared] != stage) s = new_version(l, n, declared, st, &version);
-  if (l->accumulator[version]) l->op.tensor[version].format = accumulator_of(&l->op, st);
-  l->newest[declared] = st->write.tensor = version;
-  return s;
-}
-
-static void find_stage_dims(const hone_operator *op, hone_stage *st)
-{
-  hone_dimset written = hone_access_dims(op, &st->write);
-  st->dims = written;
-  for (int i = 0; i < st->nreads; i++)
-    st->dims |= hone_access_dims(op, &st->read[i]);
-  for (int i = 0; i < st->nguards; i++)
-    for (int t = 0; t < st->guard[i].nterms; t++)
-      st->dims |= 1u << st->guard[i].term[t].dim;
-  st->reduced = st->dims & ~written;
-}
-
-static hone_status load_stage(loader *l, int stage)
-{
-  static const char *const allowed[] = {"name", "kind", "write", "read", "function", "guard", "when", NULL};
-  hone_stage *st = &l->op.stage[stage];
-  hone_node *node, *n = l->at.stage[stage];
-  const char *text = NULL;
-  int kind = 0;
-  hone_status s = hone_node_check_keys(l->doc, n, allowed, "operator.unknown-field", l->err);
-  if (s == HONE_OK) s = need_text(l, n, "name", &node, &text);
-  if (s == HONE_OK) s = take_name(l, node, text, st->name);
-  if (s == HONE_OK) s = need_text(l, n, "kind", &node, &text);
-  if (s == HONE_OK) s = find_word(l, node, kind_words, text, &kind);
-  st->kind = (hone_stage_kind)kind;
-  if (s == HONE_OK) s = load_function(l, n, st);
-  if (s == HONE_OK) s = load_reads(l, n, st);
-  if (s == HONE_OK) s = load_write(l, n, stage, st);
-  if (s == HONE_OK) s = load_guards(l, n, st);
-  if (s != HONE_OK) return s;
-  st->accumulator = accumulator_of(&l->op, st);
-  find_stage_dims(&l->op, st);
-  return HONE_OK;
-}
-
-/* The stages these options keep, and who writes each tensor last. */
-static hone_status find_stages(loader *l, hone_node *list)
-{
-  for (int i = 0; i < hone_node_count(list); i++) {
-    hone_node *n = hone_node_item(list, i);
-    bool active;
-    hone_access write;
-    if (!n || !hone_node_is_mapping(n)) return REFUSE(list, "type", "a stage is a mapping");
-    hone_status s = check_when(l, n, &active);
-    if (s != HONE_OK || !active) {
-      if (s != HONE_OK) return s;
-      continue;
-    }
-    if (l->op.nstages == HONE_MAX_STAGES)
-      return hone_node_err(l->doc, n, l->err, HONE_UNSUPPORTED, "operator.too-many", "more than %d stages", HONE_MAX_STAGES);
-    if (!hone_node_find(n, "write")) return REFUSE(n, "missing-field", "missing field 'write'");
-    s = parse_access(l, hone_node_find(n, "write"), &write);
-    if (s != HONE_OK) return s;
-    l->last_writer[write.tensor] = l->op.nstages;
-    l->at.stage[l->op.nstages++] = n;
-  }
-  return l->op.nstages > 0 ? HONE_OK : REFUSE(list, "type", "an operator has at least one stage");
-}
-
-static hone_status load_stages(loader *l)
-{
-  hone_node *list = hone_node_find(l->root, "stages");
-  if (!list) return REFUSE(l->root, "missing-field", "missing field 'stages'");
-  if (!hone_node_is_sequence(list)) return REFUSE(list, "type", "'stages' must be a list");
-  hone_status s = find_stages(l, list);
-  for (int i = 0; s == HONE_OK && i < l->op.nstages; i++)
-    s = load_stage(l, i);
-  return s;
-}
-
-static hone_status load_head(loader *l)
+static hone_status load_head(hone_loader *l)
 {
   static const char *const sections[] = {"operator", "space", NULL};
   static const char *const allowed[] = {"name", "sizes", "options", "dims", "tensors", "stages", NULL};
@@ -624,11 +406,11 @@ static hone_status load_head(loader *l)
   l->root = hone_node_find(root, "operator");
   if (!l->root) return REFUSE(root, "missing-field", "missing field 'operator'");
   s = hone_node_check_keys(l->doc, l->root, allowed, "operator.unknown-field", l->err);
-  if (s == HONE_OK) s = need_text(l, l->root, "name", &node, &name);
-  return s == HONE_OK ? take_name(l, node, name, l->op.name) : s;
+  if (s == HONE_OK) s = hone_loader_need_text(l, l->root, "name", &node, &name);
+  return s == HONE_OK ? hone_loader_take_name(l, node, name, l->op.name) : s;
 }
 
-static hone_status load(loader *l)
+static hone_status load(hone_loader *l)
 {
   hone_status s = load_head(l);
   if (s == HONE_OK) s = load_sizes(l);
@@ -637,7 +419,7 @@ static hone_status load(loader *l)
   l->scope.op = &l->op;
   if (s == HONE_OK) s = load_tensors(l);
   if (s == HONE_OK) s = load_ragged(l);
-  if (s == HONE_OK) s = load_stages(l);
+  if (s == HONE_OK) s = hone_loader_load_stages(l);
   return s == HONE_OK ? hone_operator_check(&l->op, &l->at, l->err) : s;
 }
 
@@ -645,8 +427,8 @@ hone_status hone_operator_load(const char *path, const hone_size *sizes, int nsi
                                int nformats, const hone_operator_option *options, int noptions, hone_operator *out,
                                hone_err *err)
 {
-  request ask = {sizes, nsizes, formats, nformats, options, noptions};
-  loader *l = hone_heap_alloc(1, sizeof *l);
+  hone_loader_request ask = {sizes, nsizes, formats, nformats, options, noptions};
+  hone_loader *l = hone_heap_alloc(1, sizeof *l);
   l->ask = &ask;
   l->err = err;
   hone_status s = hone_yaml_load(path, &l->doc, err);
