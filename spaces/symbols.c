@@ -1,7 +1,7 @@
 /* The names of the language: parameters (tile.1.m), facts about the operator and
  * the machine (extent.m, capacity.1), and words (bypass, ws). A row gives the
  * first part and one letter per further part: l memory (number or name), d dim,
- * t tensor, s stage, a fan-out axis. Reading order: rows, split_name, resolve. */
+ * t tensor, s stage, a fan-out axis. Reading order: rows, find_indices, resolve. */
 #include "config.h"
 
 #include <stdio.h>
@@ -176,25 +176,6 @@ static const char *const parameter_names[] = {
 
 /* ---- dotted names ---- */
 
-typedef struct {
-  int n;
-  char text[HONE_EXPR_NAME];
-  const char *part[MAX_PARTS];
-} dotted;
-
-static bool split_name(const char *name, dotted *d)
-{
-  snprintf(d->text, sizeof d->text, "%s", name);
-  d->n = 0;
-  for (char *p = d->text; p; d->n++) {
-    if (d->n == MAX_PARTS) return false;
-    d->part[d->n] = p;
-    p = strchr(p, '.');
-    if (p) *p++ = 0;
-  }
-  return true;
-}
-
 static int find_stage(const hone_space *s, const char *name)
 {
   for (int i = 0; i < s->op->nstages; i++)
@@ -227,23 +208,38 @@ static int find_index(const hone_space *s, char letter, const char *name)
   }
 }
 
-/* Fills index[] from the parts after the first; false when one does not exist. */
-static bool find_indices(const hone_space *s, const char *parts, const dotted *d, int index[MAX_PARTS])
+/* Fills index[] from what follows the first part, one letter of `parts` after the
+ * other; names may hold dots themselves (Y.bias). False when one does not exist. */
+static bool find_indices(const hone_space *s, const char *parts, const char *rest, int *index)
 {
-  if ((int)strlen(parts) != d->n - 1) return false;
-  for (int i = 0; parts[i]; i++)
-    if ((index[i] = find_index(s, parts[i], d->part[i + 1])) < 0) return false;
-  return true;
+  char word[HONE_EXPR_NAME];
+  for (const char *end = strchr(rest, '.'); *parts; end = strchr(end + 1, '.')) {
+    size_t n = end ? (size_t)(end - rest) : strlen(rest);
+    if (n >= sizeof word) return false;
+    memcpy(word, rest, n);
+    word[n] = 0;
+    *index = find_index(s, *parts, word);
+    if (*index >= 0 && (end ? parts[1] != 0 && find_indices(s, parts + 1, end + 1, index + 1) : parts[1] == 0)) return true;
+    if (!end) break;
+  }
+  return false;
+}
+
+/* What follows "first." in name; NULL when it begins otherwise. */
+static const char *after_first(const char *name, const char *first)
+{
+  size_t n = strlen(first);
+  return strncmp(name, first, n) == 0 && name[n] == '.' ? name + n + 1 : NULL;
 }
 
 /* A parameter of that name as if it were generated. */
-static bool find_param(const hone_space *s, const dotted *d, hone_param *out)
+static bool find_param(const hone_space *s, const char *name, hone_param *out)
 {
   int index[MAX_PARTS];
   for (int k = 0; k < HONE_PARAM_COUNT; k++) {
-    const char *parts = parameter_parts[k];
-    if (strcmp(parameter_names[k], d->part[0]) != 0) continue;
-    if (!find_indices(s, parts, d, index)) return false;
+    const char *parts = parameter_parts[k], *rest = after_first(name, parameter_names[k]);
+    if (!rest) continue;
+    if (!find_indices(s, parts, rest, index)) return false;
     *out = param_of((hone_param_kind)k);
     for (int i = 0; parts[i]; i++)
       *(parts[i] == 'l'   ? &out->level
@@ -296,15 +292,14 @@ static bool find_word(const hone_space *s, const char *name, hone_symbol *out)
 
 static bool resolve_here(const hone_space *s, const char *name, hone_symbol *out)
 {
-  dotted d;
   hone_param p;
   int index[MAX_PARTS];
-  if (!split_name(name, &d)) return false;
-  if (d.n == 1) return find_word(s, name, out);
-  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-    if (strcmp(rows[i].name, d.part[0]) == 0 && find_indices(s, rows[i].parts, &d, index))
-      return rows[i].meaning(s, index, out);
-  if (!find_param(s, &d, &p) || p.kind == HONE_PARAM_ORDER || p.kind == HONE_PARAM_MAP) return false;
+  if (!strchr(name, '.')) return find_word(s, name, out);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    const char *rest = after_first(name, rows[i].name);
+    if (rest && find_indices(s, rows[i].parts, rest, index)) return rows[i].meaning(s, index, out);
+  }
+  if (!find_param(s, name, &p) || p.kind == HONE_PARAM_ORDER || p.kind == HONE_PARAM_MAP) return false;
   return parameter(s, &p, out);
 }
 
@@ -342,12 +337,11 @@ void space_scope_init(const hone_space *s, hone_scope *scope)
 
 int space_find_parameter(const hone_space *s, const char *name, char hint[HONE_EXPR_NAME])
 {
-  dotted d;
   hone_param p;
   hint[0] = 0;
   for (int i = 0; i < s->nvariables; i++)
     if (strcmp(s->variable[i].param->name, name) == 0) return i;
-  if (s->op && split_name(name, &d) && find_param(s, &d, &p)) return slot_of(s, &p);
+  if (s->op && find_param(s, name, &p)) return slot_of(s, &p);
   nearest_parameter(s, name, hint);
   return -2;
 }
