@@ -19,9 +19,12 @@
  *          and an output costs |C| writes, which cancels; an intermediate that is
  *          never written is subtracted.
  *
- * Nothing starts before the first operand is there, and after the last pass the
- * result still has to leave: added to the engines. The DRAM itself can be busy
- * from its first byte to its last, so only the wait for the first is added. */
+ * Added to them, what no overlap hides. An engine waits for the first operand
+ * (DMA setup, DRAM latency), and its last result has to leave (the array empties,
+ * a vector move where DMA cannot reach, the setup of a store). The DRAM moves
+ * nothing before the first setup. Its last load is followed by the work that
+ * needed it and that work's store, T cycles in which only stores can run, so with
+ * R cycles of compulsory loads and W of stores it takes setup + R + max(W, T). */
 #include "config.h"
 
 #include <math.h>
@@ -33,6 +36,7 @@ typedef struct {
   const hone_operator *op;
   const hone_machine *m;
   int64_t cores;
+  double loads, stores;            /* DRAM cycles of compulsory traffic */
   double forced[HONE_MAX_ENGINES]; /* vector work only this engine can do */
   double anywhere;                 /* vector work, all of it */
 } bounding;
@@ -235,11 +239,21 @@ static double unavoidable_bytes(const bounding *b, const hone_stage *st)
   return fmax(transfers * width * (1 - 1e-9), 0);
 }
 
-static hone_status bound_dram(const bounding *b, double *cycles, hone_err *err)
+/* Can results leave the accumulator of every matrix engine only by vector? */
+static bool needs_vector(const hone_machine *m)
 {
-  int contracts = 0;
+  for (int e = 0; e < m->nengines; e++) {
+    if (m->engine[e].kind == HONE_ENGINE_MATRIX && leaves_by_dma(m, m->engine[e].matrix.accumulates_in)) return false;
+  }
+  return true;
+}
+
+static hone_status compulsory_bytes(const bounding *b, double *loads, double *stores, hone_err *err)
+{
   const hone_stage *contract = NULL;
-  double all = 0, others = 0;
+  double contracted = 0;
+  int contracts = 0;
+  *loads = *stores = 0;
   for (int s = 0; s < b->op->nstages; s++) {
     if (b->op->stage[s].kind != HONE_STAGE_CONTRACT) continue;
     contract = &b->op->stage[s];
@@ -250,59 +264,89 @@ static hone_status bound_dram(const bounding *b, double *cycles, hone_err *err)
     if (b->op->tensor[t].role == HONE_ROLE_INTERMEDIATE) continue;
     if (!hone_tensor_compulsory(b->op, t, &bytes))
       return hone_err_set(err, HONE_OVERFLOW, "bound.overflow", "the bytes of tensor %s do not fit 64 bits", b->op->tensor[t].name);
-    all += (double)bytes;
-    bool inside = contract && (t == contract->read[0].tensor || t == contract->read[1].tensor || t == contract->write.tensor);
-    others += inside ? 0 : (double)bytes;
+    *(b->op->tensor[t].role == HONE_ROLE_OUTPUT ? stores : loads) += (double)bytes;
+    if (contract && (t == contract->read[0].tensor || t == contract->read[1].tensor || t == contract->write.tensor))
+      contracted += (double)bytes;
   }
-  if (contracts == 1) all = fmax(all, unavoidable_bytes(b, contract) + others);
+  /* The excess over compulsory traffic may be reads or writes of partial results. */
+  if (contracts == 1) *stores += fmax(unavoidable_bytes(b, contract) - contracted, 0);
+  return HONE_OK;
+}
+
+static hone_status bound_dram(bounding *b, hone_err *err)
+{
+  hone_status status = compulsory_bytes(b, &b->loads, &b->stores, err);
   hone_rate stream = hone_machine_dram_stream(b->m);
   double rate = (double)stream.num / (double)stream.den;
-  rate = fmin(rate, (double)(b->m->dma.rate.num * b->cores) / (double)b->m->dma.rate.den);
-  *cycles = all / rate;
-  return HONE_OK;
+  rate = fmin(rate, (double)b->m->dma.rate.num / (double)b->m->dma.rate.den * (double)b->cores);
+  b->loads /= rate;
+  b->stores /= rate;
+  return status;
 }
 
 static int64_t whole(double cycles) /* rounds down: a bound stays a bound */
 {
-  return cycles < 9e18 ? (int64_t)floor(cycles) : INT64_MAX / 4;
+  return cycles < 4e18 ? (int64_t)floor(cycles) : INT64_C(4000000000000000000);
 }
 
-/* From the last pass to the last byte: the array empties, one store is set up. */
-static int64_t last_drain(const bounding *b)
+/* Least of a figure over the engines of a kind. */
+static int64_t least(const hone_machine *m, hone_engine_kind kind, int64_t (*figure)(const hone_engine *))
 {
-  int64_t least = INT64_MAX;
-  for (int e = 0; e < b->m->nengines; e++) {
-    if (b->m->engine[e].kind == HONE_ENGINE_MATRIX) least = hone_min64(least, b->m->engine[e].matrix.latency_cycles);
+  int64_t best = INT64_MAX;
+  for (int e = 0; e < m->nengines; e++) {
+    if (m->engine[e].kind == kind) best = hone_min64(best, figure(&m->engine[e]));
   }
-  return (least == INT64_MAX ? 0 : least) + b->m->dma.setup_cycles;
+  return best == INT64_MAX ? 0 : best;
+}
+
+static int64_t array_latency(const hone_engine *e) { return e->matrix.latency_cycles; }
+static int64_t array_pass(const hone_engine *e) { return e->matrix.min_pass_cycles + e->matrix.latency_cycles; }
+static int64_t vector_startup(const hone_engine *e) { return e->vector.startup_cycles; }
+
+/* From the last load served to the last store begun: latency, the shortest work
+ * that can need it, that work's store. */
+static int64_t after_last_load(const hone_operator *op, const hone_machine *m)
+{
+  int64_t vector = least(m, HONE_ENGINE_VECTOR, vector_startup), work = INT64_MAX;
+  for (int s = 0; s < op->nstages; s++) {
+    const hone_stage *st = &op->stage[s];
+    for (int r = 0; r < st->nreads; r++) {
+      if (op->tensor[st->read[r].tensor].role != HONE_ROLE_INPUT) continue;
+      bool contract = st->kind == HONE_STAGE_CONTRACT;
+      int64_t contraction = least(m, HONE_ENGINE_MATRIX, array_pass) + (needs_vector(m) ? vector : 0);
+      work = hone_min64(work, contract ? contraction : vector);
+    }
+  }
+  return m->memory[0].latency_cycles + (work == INT64_MAX ? 0 : work) + m->dma.setup_cycles;
+}
+
+/* Takes the limit if it is above what there is. */
+static void consider(hone_bound *out, const char *name, int64_t busy, int64_t first, int64_t last)
+{
+  if (out->limit && busy + first + last <= out->cycles) return;
+  out->limit = name;
+  out->first_fill_cycles = first;
+  out->last_drain_cycles = last;
+  out->cycles = busy + first + last;
 }
 
 hone_status hone_bound_cycles(const hone_operator *op, const hone_machine *m, hone_bound *out, hone_err *err)
 {
   bounding b = {.op = op, .m = m, .cores = hone_machine_cores(m)};
-  double matrix = 0, vector = 0, dram = 0;
+  double matrix = 0, vector = 0;
   hone_status status = bound_matrix(&b, &matrix, err);
   if (status == HONE_OK) status = bound_vector(&b, &vector, err);
-  if (status == HONE_OK) status = bound_dram(&b, &dram, err);
+  if (status == HONE_OK) status = bound_dram(&b, err);
   if (status != HONE_OK) return status;
   memset(out, 0, sizeof *out);
   out->matrix_cycles = whole(matrix);
   out->vector_cycles = whole(vector);
-  out->dram_cycles = whole(dram);
-  out->first_fill_cycles = m->dma.setup_cycles + m->memory[0].latency_cycles;
-  out->last_drain_cycles = last_drain(&b);
-  const struct {
-    const char *name;
-    int64_t cycles;
-  } limit[] = {
-      {"matrix", out->matrix_cycles + out->first_fill_cycles + out->last_drain_cycles},
-      {"vector", out->vector_cycles + out->first_fill_cycles + m->dma.setup_cycles},
-      {"dram", out->dram_cycles + out->first_fill_cycles},
-  };
-  for (size_t i = 0; i < sizeof limit / sizeof *limit; i++) {
-    if (i > 0 && limit[i].cycles <= out->cycles) continue;
-    out->cycles = limit[i].cycles;
-    out->limit = limit[i].name;
-  }
+  out->dram_cycles = whole(b.loads + b.stores);
+  int64_t setup = m->dma.setup_cycles, first = setup + m->memory[0].latency_cycles;
+  int64_t leave = least(m, HONE_ENGINE_MATRIX, array_latency) + setup;
+  if (needs_vector(m)) leave += least(m, HONE_ENGINE_VECTOR, vector_startup);
+  if (matrix > 0) consider(out, "matrix", out->matrix_cycles, first, leave);
+  if (vector > 0) consider(out, "vector", out->vector_cycles, first, setup);
+  consider(out, "dram", out->dram_cycles, setup, hone_max64(after_last_load(op, m) - whole(ceil(b.stores)), 0));
   return HONE_OK;
 }

@@ -42,6 +42,8 @@ typedef struct {
 
 /* Fills the counts; sets v->over when one does not fit. */
 void hone_cost_count(hone_evaluation *v, hone_counts *out);
+/* Of the counted transfers and array slots, femtojoules; -1: not known. */
+int64_t hone_cost_energy(const hone_evaluation *v, const hone_counts *n);
 void hone_cost_work(hone_evaluation *v, int stage, const hone_cuts *cuts, hone_work *out);
 /* Estimates the time from the evaluation's visits and work. */
 void hone_cost_time(hone_evaluation *v, hone_cost *out);

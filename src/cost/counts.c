@@ -150,3 +150,33 @@ void hone_cost_count(hone_evaluation *v, hone_counts *out)
     out->issued[s] = w.issued;
   }
 }
+
+/* False: the machine does not say, or it does not fit. */
+static bool add_energy(int64_t *sum, int64_t amount, int64_t each)
+{
+  int64_t x;
+  return amount == 0 || (each >= 0 && hone_checked_mul(amount, each, &x) && hone_checked_add(*sum, x, sum));
+}
+
+int64_t hone_cost_energy(const hone_evaluation *v, const hone_counts *n)
+{
+  const hone_operator *op = &v->c->op;
+  const hone_machine *m = &v->c->m;
+  int64_t sum = 0;
+  bool known = true;
+  for (int t = 0; t < op->ntensors; t++) {
+    for (int l = 0; l < m->nlevels; l++) {
+      known = known && add_energy(&sum, n->read_bytes[t][l], m->memory[l].read_fj_per_byte);
+      known = known && add_energy(&sum, n->write_bytes[t][l], m->memory[l].write_fj_per_byte);
+    }
+  }
+  for (int s = 0; s < op->nstages; s++) {
+    const hone_stage *st = &op->stage[s];
+    if (st->kind != HONE_STAGE_CONTRACT) continue;
+    const hone_array_rate *rate =
+        hone_machine_find_rate(&m->engine[v->s->engine[s]].matrix, op->tensor[st->read[0].tensor].format,
+                               op->tensor[st->read[1].tensor].format, st->accumulator);
+    known = known && add_energy(&sum, n->issued[s], rate->energy_fj_per_mac);
+  }
+  return known ? sum : -1;
+}

@@ -111,6 +111,7 @@ hone_reason hone_model_evaluate(const hone_model *c, const hone_schedule *s, hon
   hone_cost_count(&v, &cost.counts);
   if (v.over) return HONE_REASON_OVERFLOW;
   hone_cost_time(&v, &cost);
+  cost.energy_fj = hone_cost_energy(&v, &cost.counts);
   if (v.over) return HONE_REASON_OVERFLOW;
   *out = cost;
   return HONE_REASON_NONE;

@@ -20,9 +20,9 @@ const char *hone_cause_name(hone_cause c);
 typedef struct {
   int64_t cycles;                    /* = sum of by_cause */
   int64_t by_cause[HONE_CAUSE_COUNT];
-  hone_cause bottleneck;             /* the busiest resource of the steady state */
+  hone_cause bottleneck;             /* the busiest resource; its busy time is by_cause[bottleneck] */
   int64_t busy_matrix, busy_vector, busy_dram, busy_dma; /* cycles each would need alone, busiest core */
-  int64_t energy_fj;                 /* -1 where the machine gives none */
+  int64_t energy_fj;                 /* of transfers and MACs; -1 where the machine gives none, or beyond 64 bits */
   hone_counts counts;
 } hone_cost;
 
@@ -37,11 +37,11 @@ hone_reason hone_model_evaluate(const hone_model *c, const hone_schedule *s, hon
 void hone_model_evaluate_batch(const hone_model *c, int n, const hone_schedule *s, hone_reason *reason, hone_cost *out);
 
 /* bound_cycles (DESIGN section 7): below anything the simulator can return for
- * any legal schedule, from operator and machine alone. */
+ * any legal schedule, from operator and machine alone. Derivation in bound.c. */
 typedef struct {
-  int64_t cycles;
+  int64_t cycles; /* busy time of the limit + first_fill_cycles + last_drain_cycles */
   int64_t matrix_cycles, vector_cycles, dram_cycles; /* compulsory busy time of each */
-  int64_t first_fill_cycles, last_drain_cycles;      /* unavoidable, added to the largest */
+  int64_t first_fill_cycles, last_drain_cycles;      /* what the limit cannot overlap */
   const char *limit; /* "matrix", "vector", "dram" */
 } hone_bound;
 hone_status hone_bound_cycles(const hone_operator *op, const hone_machine *m, hone_bound *out, hone_err *err);

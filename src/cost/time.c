@@ -353,14 +353,22 @@ static void report(const timing *t, const span *all, hone_cost *out)
   out->busy_dma = whole(all->need[DMA]);
   out->busy_dram = whole(all->need[DRAM]);
   out->bottleneck = cause_of(t, top);
-  double steady = all->time, setups = larger(queues(t), steady);
-  out->by_cause[out->bottleneck] = whole(all->need[top]);
-  out->by_cause[HONE_CAUSE_SERIAL] = whole(larger(steady - all->need[top], 0));
-  out->by_cause[HONE_CAUSE_OVERHEAD] = whole(setups - steady);
-  out->by_cause[HONE_CAUSE_PROLOGUE] = whole(prologue(t));
-  out->by_cause[HONE_CAUSE_EPILOGUE] = whole(epilogue(t));
+  /* Rounded where one part ends and the next begins: the parts sum exactly. */
+  const struct {
+    hone_cause cause;
+    double cycles;
+  } part[] = {{out->bottleneck, all->need[top]},
+              {HONE_CAUSE_SERIAL, larger(all->time - all->need[top], 0)},
+              {HONE_CAUSE_OVERHEAD, larger(queues(t) - all->time, 0)},
+              {HONE_CAUSE_PROLOGUE, prologue(t)},
+              {HONE_CAUSE_EPILOGUE, epilogue(t)}};
+  double end = 0;
   out->cycles = 0;
-  for (int c = 0; c < HONE_CAUSE_COUNT; c++) out->cycles += out->by_cause[c];
+  for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
+    end += part[i].cycles;
+    out->by_cause[part[i].cause] = whole(end) - out->cycles;
+    out->cycles = whole(end);
+  }
 }
 
 void hone_cost_time(hone_evaluation *v, hone_cost *out)
@@ -378,5 +386,4 @@ void hone_cost_time(hone_evaluation *v, hone_cost *out)
   for (int s = 0; s < v->c->op.nstages; s++) hone_cost_work(v, s, &v->first, &v->work[s]);
   span all = fold(&t, 0, v->e.nnodes);
   report(&t, &all, out);
-  out->energy_fj = -1;
 }
