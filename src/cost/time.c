@@ -18,10 +18,14 @@
  * filled as often, its use is just that move. Buffers of one copy next to the
  * engine all stop the same engine: their turns overlap when they fall on the same
  * visit, so V1 turns of o1 and V2 > V1 of o2 < o1 cost V1 o1 + (V2 - V1) o2.
- * Joined stages take turns at their intermediate by the same rule.
+ * Joined stages take turns at their intermediate by the same rule. An engine that
+ * moves both what a step needs and what it leaves does so in program order: the
+ * next fill waits for the drain, the drain for the step, whatever the depth.
  *
  * Before the first step and after the last, the chain of memories is passed once
- * with nothing to overlap: prologue and epilogue. */
+ * with nothing to overlap: prologue and epilogue. Where DMA or DRAM set the pace,
+ * what they move there is part of the steady state already and only latencies
+ * count; so the fold keeps two times, with them and without. */
 #include "config.h"
 
 #include <string.h>
@@ -33,8 +37,9 @@ enum { FILL, DRAIN };
 enum { INSTRUCTIONS = 3 }; /* a stream issues around one event: wait, event, signal */
 
 typedef struct {
-  double visits, busy, dram, wait;
-  int mover; /* resource */
+  double visits, busy, dram;
+  double wait, latency; /* of one transfer; without the time it moves through DMA and DRAM */
+  int mover;            /* resource */
 } flow;
 
 typedef struct {
@@ -44,9 +49,10 @@ typedef struct {
   double issue;
 } timing;
 
-/* What a list of events needs over all its visits. */
+/* What a list of events needs over all its visits; `alone` is its time without
+ * the needs of DMA and DRAM. */
 typedef struct {
-  double time;
+  double time, alone;
   double need[RESOURCES];
 } span;
 
@@ -122,7 +128,7 @@ static void time_vector_flow(const timing *t, const hone_buffer *b, int drain, d
   f->visits = visits;
   f->mover = e;
   f->busy = visits * (double)m->engine[e].vector.startup_cycles + elements / t->k->move[e];
-  f->wait = f->busy / visits + t->issue;
+  f->wait = f->latency = f->busy / visits + t->issue;
 }
 
 static void time_buffer(timing *t, int i)
@@ -143,8 +149,8 @@ static void time_buffer(timing *t, int i)
   time_dram_flows(t, b, n, f);
   for (int way = FILL; way <= DRAIN; way++) {
     if (f[way].visits < 1) continue;
-    f[way].wait = t->k->setup + larger(f[way].busy, f[way].dram) / f[way].visits + t->issue;
-    f[way].wait += way == FILL ? t->k->latency : t->k->turnaround;
+    f[way].latency = t->k->setup + (way == FILL ? t->k->latency : t->k->turnaround) + t->issue;
+    f[way].wait = f[way].latency + larger(f[way].busy, f[way].dram) / f[way].visits;
   }
 }
 
@@ -166,6 +172,7 @@ static span fold_step(const timing *t, int stage)
 {
   const hone_work *w = &t->v->work[stage];
   span s = {.time = larger((double)w->busy_cycles, (double)w->steps * t->issue)};
+  s.alone = s.time;
   s.need[t->v->s->engine[stage]] = s.time;
   return s;
 }
@@ -177,46 +184,35 @@ static double ring(double visits, int depth, double use, double turn)
   return rounds > 1 ? rounds * (use + turn) - turn : 0;
 }
 
-/* Joins the part before it at the intermediates between them. */
-static void append(const timing *t, span *all, const span *part, uint32_t before, uint32_t stages)
+/* Two times joined at the intermediates between `before` and `stages`. */
+static double joined_time(const timing *t, double first, double second, uint32_t before, uint32_t stages)
 {
-  double sum = all->time + part->time, longest = larger(all->time, part->time), time = 0;
+  double sum = first + second, longest = larger(first, second), time = 0;
   bool joined = false;
   for (int i = 0; i < t->v->e.nbuffers; i++) {
     const hone_buffer *b = &t->v->e.buffer[i];
     if (b->kind != HONE_BUFFER_LOCAL || !(b->stages & before) || !(b->stages & stages)) continue;
     double visits = (double)t->v->first_visits[i].visits, turn = completion(t, UINT32_C(1) << b->writer);
-    time = larger(time, larger(longest + sum / visits - longest / visits, ring(visits, b->depth, sum / visits, turn)));
+    time = larger(time, longest + (sum - longest) / visits);
+    time = larger(time, ring(visits, b->depth, sum / visits, turn));
     joined = true;
   }
-  all->time = joined ? smaller(larger(time, longest), sum + time) : sum;
+  return joined ? time : sum;
+}
+
+static void append(const timing *t, span *all, const span *part, uint32_t before, uint32_t stages)
+{
+  all->time = joined_time(t, all->time, part->time, before, stages);
+  all->alone = joined_time(t, all->alone, part->alone, before, stages);
   for (int r = 0; r < RESOURCES; r++) all->need[r] += part->need[r];
 }
 
-/* A buffer at the end of an inside that takes `time`: what its ring needs; for
- * one copy next to the engine, the turn that stops the engine instead. */
-static double buffer_ring(const timing *t, int i, double time, double *turn)
-{
-  const hone_buffer *b = &t->v->e.buffer[i];
-  const flow *f = t->flow[i];
-  double visits = (double)t->v->first_visits[i].visits, use = time / visits;
-  *turn = b->kind == HONE_BUFFER_READ ? f[FILL].wait : f[DRAIN].wait + f[FILL].wait * f[FILL].visits / visits;
-  if (b->child < 0) {
-    *turn += completion(t, b->stages);
-  } else {
-    const flow *c = t->flow[b->child];
-    double inside = larger((double)t->v->first_visits[b->child].visits / visits, 1);
-    use = use * (inside - 1) / inside + (b->kind == HONE_BUFFER_READ ? c[FILL].wait : c[DRAIN].wait);
-  }
-  return ring(visits, b->depth, use, *turn);
-}
-
-/* Turns of one-copy buffers, largest first, each covering the visits it falls on. */
+/* Turns that stop the engine, largest first, each covering the visits it falls on. */
 typedef struct {
   int n;
   struct {
     double turn, visits;
-  } of[HONE_MAX_BUFFERS];
+  } of[3 * HONE_MAX_BUFFERS];
 } turns;
 
 static void add_turn(turns *x, double turn, double visits)
@@ -238,12 +234,63 @@ static double total_turns(const turns *x)
   return sum;
 }
 
+/* What the copies of a buffer impose: a ring of `visits` uses, each `share` of the
+ * inside plus `use`, and turns of `turn`. */
+typedef struct {
+  double visits, share, use, turn;
+  int depth;
+} demand;
+
+static demand demand_of(const timing *t, int i)
+{
+  const hone_buffer *b = &t->v->e.buffer[i];
+  const flow *f = t->flow[i];
+  bool read = b->kind == HONE_BUFFER_READ;
+  demand d = {.visits = (double)t->v->first_visits[i].visits, .share = 1, .depth = b->depth};
+  d.turn = read ? f[FILL].wait : f[DRAIN].wait + f[FILL].wait * f[FILL].visits / d.visits;
+  if (b->child < 0) {
+    d.turn += completion(t, b->stages);
+    return d;
+  }
+  const flow *c = t->flow[b->child];
+  double inside = larger((double)t->v->first_visits[b->child].visits / d.visits, 1);
+  d.use = read ? c[FILL].wait : c[DRAIN].wait;
+  d.share = (inside - 1) / inside;
+  return d;
+}
+
+/* One copy that leaves and returns: its next contents come only when it has left,
+ * and its child's only then. */
+static void add_return(const timing *t, int i, turns *x)
+{
+  const hone_buffer *b = &t->v->e.buffer[i];
+  const flow *f = t->flow[i];
+  if (b->depth == 1 && b->child >= 0 && f[FILL].visits > 0) add_turn(x, f[DRAIN].wait + f[FILL].wait, f[FILL].visits);
+}
+
+/* The engine that fills this buffer also drains some of the stage's: turns where
+ * both fall on one visit. */
+static void add_alternation(const timing *t, int i, turns *x)
+{
+  const hone_buffer *b = &t->v->e.buffer[i];
+  const flow *f = &t->flow[i][FILL];
+  double drains = 0, wait = 0;
+  if (f->mover == DMA || f->visits < 1) return;
+  for (int k = 0; k < t->v->e.nbuffers; k++) {
+    const flow *g = &t->flow[k][DRAIN];
+    if (!(t->v->e.buffer[k].stages & b->stages) || g->visits < 1 || g->mover != f->mover) continue;
+    drains = larger(drains, g->visits);
+    wait = larger(wait, g->wait);
+  }
+  if (drains > 0) add_turn(x, f->wait + wait + completion(t, b->stages), smaller(f->visits, drains));
+}
+
 /* The buffers of one list of events, around an inside that is folded already. */
 static void fold_buffers(const timing *t, int from, int end, span *all)
 {
   const hone_evaluation *v = t->v;
   turns single = {.n = 0};
-  double ahead = 0;
+  double time = 0, alone = 0;
   for (int i = from; i < end; i = v->e.node[i].end) {
     const hone_event_node *n = &v->e.node[i];
     if (n->kind != HONE_NODE_FILL && n->kind != HONE_NODE_DRAIN) continue;
@@ -251,16 +298,24 @@ static void fold_buffers(const timing *t, int from, int end, span *all)
     const flow *f = &t->flow[n->index][n->kind == HONE_NODE_DRAIN];
     all->need[f->mover] += f->busy;
     all->need[DRAM] += f->dram;
+    if (n->kind == HONE_NODE_FILL) add_alternation(t, n->index, &single);
+    if (b->kind == HONE_BUFFER_WRITTEN && n->kind == HONE_NODE_FILL) add_return(t, n->index, &single);
     if (b->kind == HONE_BUFFER_WRITTEN && n->kind == HONE_NODE_FILL) continue; /* with its drain */
-    double turn, visits = (double)v->first_visits[n->index].visits;
-    double needed = buffer_ring(t, n->index, all->time, &turn);
-    if (b->depth == 1 && b->child < 0)
-      add_turn(&single, turn, visits - 1);
-    else
-      ahead = larger(ahead, needed);
+    demand d = demand_of(t, n->index);
+    if (d.depth == 1 && d.share == 1) {
+      add_turn(&single, d.turn + d.use, d.visits - 1);
+    } else {
+      time = larger(time, ring(d.visits, d.depth, d.share * all->time / d.visits + d.use, d.turn));
+      alone = larger(alone, ring(d.visits, d.depth, d.share * all->alone / d.visits + d.use, d.turn));
+    }
   }
-  all->time = larger(all->time + total_turns(&single), ahead);
-  for (int r = 0; r < RESOURCES; r++) all->time = larger(all->time, all->need[r]);
+  double stops = total_turns(&single);
+  all->time = larger(all->time + stops, time);
+  all->alone = larger(all->alone + stops, alone);
+  for (int r = 0; r < RESOURCES; r++) {
+    all->time = larger(all->time, all->need[r]);
+    if (r != DMA && r != DRAM) all->alone = larger(all->alone, all->need[r]);
+  }
 }
 
 static span fold(const timing *t, int from, int end)
@@ -284,29 +339,67 @@ static span fold(const timing *t, int from, int end)
 
 /* ---- Ends ---- */
 
-/* The first fills on the way to the first step: the slowest chain of reads. */
-static double prologue(const timing *t)
+/* The way in or out once: whole transfers, and their latencies only. */
+typedef struct {
+  double whole, latency;
+} passage;
+
+static void pass_longer(passage *longest, const passage *p)
 {
-  double longest = 0;
-  for (int i = 0; i < t->v->e.nbuffers; i++) {
-    double chain = 0;
-    if (t->v->e.buffer[i].kind != HONE_BUFFER_READ) continue;
-    for (int k = i; k >= 0; k = t->v->e.buffer[k].parent) chain += t->flow[k][FILL].wait;
-    longest = larger(longest, chain);
+  longest->whole = larger(longest->whole, p->whole);
+  longest->latency = larger(longest->latency, p->latency);
+}
+
+/* From the buffer at the engine to DRAM. */
+static passage chain(const timing *t, int buffer, int way, double start)
+{
+  passage p = {start, start};
+  for (int k = buffer; k >= 0; k = t->v->e.buffer[k].parent) {
+    p.whole += t->flow[k][way].wait;
+    p.latency += t->flow[k][way].latency;
   }
+  return p;
+}
+
+/* The first fills on the way to the first step: the slowest chain of reads, and
+ * the transfers of all of them, for they share the DRAM. */
+static passage prologue(const timing *t)
+{
+  passage longest = {0, 0};
+  double moves = 0;
+  for (int i = 0; i < t->v->e.nbuffers; i++) {
+    const hone_buffer *b = &t->v->e.buffer[i];
+    const flow *f = &t->flow[i][FILL];
+    if (b->kind != HONE_BUFFER_READ || !(b->stages & 1)) continue;
+    passage p = chain(t, i, FILL, 0);
+    pass_longer(&longest, &p);
+    moves += f->wait - f->latency;
+  }
+  longest.whole = larger(longest.whole, longest.latency + moves);
   return longest;
 }
 
 /* The last results on their way out. */
-static double epilogue(const timing *t)
+static passage epilogue(const timing *t)
 {
-  double longest = 0;
+  passage longest = {0, 0};
   for (int s = 0; s < t->v->c->op.nstages; s++) {
-    double chain = completion(t, UINT32_C(1) << s);
-    for (int k = t->v->e.write_buffer[s]; k >= 0; k = t->v->e.buffer[k].parent) chain += t->flow[k][DRAIN].wait;
-    longest = larger(longest, chain);
+    passage p = chain(t, t->v->e.write_buffer[s], DRAIN, completion(t, UINT32_C(1) << s));
+    pass_longer(&longest, &p);
   }
   return longest;
+}
+
+/* The engine work that follows the last load: one use of the buffer loaded most often. */
+static double last_use(const timing *t, const span *all)
+{
+  double loads = 1, busiest = 0;
+  for (int e = 0; e < DMA; e++) busiest = larger(busiest, all->need[e]);
+  for (int i = 0; i < t->v->e.nbuffers; i++) {
+    const hone_buffer *b = &t->v->e.buffer[i];
+    if (b->kind == HONE_BUFFER_READ && b->parent < 0) loads = larger(loads, t->flow[i][FILL].visits);
+  }
+  return busiest / loads;
 }
 
 /* What the DMA queues need: transfers of one queue overlap while fewer than
@@ -353,15 +446,28 @@ static void report(const timing *t, const span *all, hone_cost *out)
   out->busy_dma = whole(all->need[DMA]);
   out->busy_dram = whole(all->need[DRAM]);
   out->bottleneck = cause_of(t, top);
+  /* Three ways to see the whole: engines and turns set the pace; transfers do, from
+   * loop to loop; transfers do all along, and the last use follows the last load. */
+  passage in = prologue(t), away = epilogue(t);
+  const struct {
+    double steady, in, away;
+  } view[] = {{all->alone, in.whole, away.whole},
+              {all->time, in.latency, away.latency},
+              {larger(all->need[DMA], all->need[DRAM]), in.latency, away.latency + last_use(t, all)}};
+  int most = 0;
+  for (int i = 1; i < 3; i++) {
+    if (view[i].steady + view[i].in + view[i].away > view[most].steady + view[most].in + view[most].away) most = i;
+  }
+  double steady = view[most].steady, busy = smaller(all->need[top], steady);
   /* Rounded where one part ends and the next begins: the parts sum exactly. */
   const struct {
     hone_cause cause;
     double cycles;
-  } part[] = {{out->bottleneck, all->need[top]},
-              {HONE_CAUSE_SERIAL, larger(all->time - all->need[top], 0)},
-              {HONE_CAUSE_OVERHEAD, larger(queues(t) - all->time, 0)},
-              {HONE_CAUSE_PROLOGUE, prologue(t)},
-              {HONE_CAUSE_EPILOGUE, epilogue(t)}};
+  } part[] = {{out->bottleneck, busy},
+              {HONE_CAUSE_SERIAL, steady - busy},
+              {HONE_CAUSE_OVERHEAD, larger(queues(t) - steady, 0)},
+              {HONE_CAUSE_PROLOGUE, view[most].in},
+              {HONE_CAUSE_EPILOGUE, view[most].away}};
   double end = 0;
   out->cycles = 0;
   for (size_t i = 0; i < sizeof part / sizeof *part; i++) {
