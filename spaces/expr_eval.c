@@ -62,7 +62,7 @@ static hone_fault binary(expr_op op, int64_t a, int64_t b, int64_t *out)
   case EXPR_LE: *out = a <= b; return HONE_FAULT_NONE;
   case EXPR_GT: *out = a > b; return HONE_FAULT_NONE;
   case EXPR_GE: *out = a >= b; return HONE_FAULT_NONE;
-  default: assert(!"not a binary operation"); return HONE_FAULT_OVERFLOW;
+  default: assert(op >= EXPR_ADD && op <= EXPR_GE); return HONE_FAULT_OVERFLOW;
   }
 }
 
