@@ -74,6 +74,9 @@ hone_status hone_plan_make(hone_plan *plan, hone_err *err); /* op, m, s, e set b
 /* Is the stream's own order enough to see what it did before? */
 bool hone_plan_in_order(const hone_plan *plan, int stream);
 int hone_plan_event_stream(const hone_plan *plan, int node); /* who runs a FILL, STEP, DRAIN; -1 */
+/* The child that holds node i in the body inside the loops before `position`. */
+int hone_plan_climb(const hone_plan *plan, int i, int position);
+void hone_plan_share(hone_plan *plan); /* share.c: fewer semaphores */
 void hone_plan_emit(const hone_plan *plan, hone_program *p); /* into an empty program */
 
 /* Addresses to the buffers of p, semaphores to the limit, both with numbers in

@@ -110,12 +110,17 @@ int hone_plan_event_stream(const hone_plan *plan, int node)
   return x->kind == HONE_NODE_STEP ? plan->step_stream[x->index] : -1;
 }
 
+int hone_plan_climb(const hone_plan *plan, int i, int position)
+{
+  while (plan->around[i] >= 0 && plan->e.node[plan->around[i]].index >= position) i = plan->around[i];
+  return i;
+}
+
 /* Node i uses buffer b in this role: note the child of b's body it lies in. */
 static void add_use(hone_plan *plan, int stream, int b, unsigned role, int i)
 {
   hone_part *p = &plan->part[stream][b];
-  while (plan->around[i] >= 0 && plan->e.node[plan->around[i]].index >= plan->e.buffer[b].position) i = plan->around[i];
-  int16_t child = (int16_t)i;
+  int16_t child = (int16_t)hone_plan_climb(plan, i, plan->e.buffer[b].position);
   p->roles |= (uint8_t)role;
   if (p->first < 0 || child < p->first) p->first = child;
   if (role == HONE_ROLE_READS && child > p->last_read) p->last_read = child;
@@ -237,5 +242,6 @@ hone_status hone_plan_make(hone_plan *plan, hone_err *err)
   assign_parts(plan);
   for (int b = 0; b < plan->e.nbuffers; b++) assign_semaphores(plan, b);
   assign_done(plan);
+  if (plan->nsemaphores > plan->m->sequencer.semaphores && !plan->too_many) hone_plan_share(plan);
   return HONE_OK;
 }
