@@ -51,7 +51,7 @@ static char *content(const char *path)
 static void check_content(const char *path, const char *want)
 {
   char *have = content(path);
-  ck_assert_str_eq(have, want);
+  ck_assert_msg(strcmp(have, want) == 0, "the records differ"); /* too long to print */
   free(have);
 }
 
