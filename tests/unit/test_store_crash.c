@@ -74,16 +74,20 @@ static void stop_in_mid_write(pid_t pid)
   }
 }
 
-/* Kills a writer after `us` microseconds, or in mid-write when us is 0; returns
- * the last batch it acknowledged, or `before`. */
-static int killed_writer(int before, long us)
+/* Kills a writer at an instant: in mid-write, or `us` microseconds after its start,
+ * or after its first acknowledgement. Returns the last batch it acknowledged, or
+ * `before`. */
+typedef enum { IN_MID_WRITE, AFTER_START, AFTER_FIRST_BATCH, INSTANTS } instant;
+
+static int killed_writer(int before, instant when, long us)
 {
   int fd, batch, last = before;
   const pid_t pid = start_writer(before, &fd);
-  if (us)
-    nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
-  else
+  if (when == AFTER_FIRST_BATCH && read(fd, &batch, sizeof batch) == sizeof batch) last = batch;
+  if (when == IN_MID_WRITE)
     stop_in_mid_write(pid);
+  else
+    nanosleep(&(struct timespec){.tv_nsec = us * 1000}, NULL);
   kill(pid, SIGKILL);
   waitpid(pid, NULL, 0);
   while (read(fd, &batch, sizeof batch) == sizeof batch)
@@ -135,7 +139,7 @@ START_TEST(kill_9_loses_nothing_acknowledged)
   hone_rng_init(&rng, 20);
   unit_close(unit_open(store_path, HONE_STORE_WRITE));
   for (int i = 0; i < kills; i++)
-    last = check_after_kill(killed_writer(last, i % 2 ? 1000 + hone_rng_below(&rng, 25000) : 0));
+    last = check_after_kill(killed_writer(last, (instant)(i % INSTANTS), hone_rng_below(&rng, 25000)));
   unit_close(unit_open(store_path, HONE_STORE_WRITE)); /* sweeps */
   ck_assert_int_eq(fixture_count(store_path, ".tmp-"), 0);
   ck_assert_int_ge(last, 0);
