@@ -68,10 +68,11 @@ hid_t hone_h5_string_type(size_t bytes)
 }
 
 /* Shuffle and deflate only: the one pair every reader, the browser's included,
- * decodes. Chunks of about 256 KiB; small tables stay plain. */
+ * decodes. Chunks are small, since the best few rows of a task are what is read
+ * most; small tables stay plain. */
 static hid_t creation_plist(hsize_t n, size_t element, bool filtered)
 {
-  enum { CHUNK_BYTES = 256 * 1024, SMALL_BYTES = 2048 };
+  enum { CHUNK_BYTES = 128 * 1024, SMALL_BYTES = 2048 };
   const hid_t p = H5Pcreate(H5P_DATASET_CREATE);
   H5Pset_obj_track_times(p, 0);
   if (!filtered || n * element < SMALL_BYTES) return p;

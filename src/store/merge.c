@@ -49,6 +49,7 @@ typedef struct {
   hone_part part;
   int64_t next; /* within the task: first row after the block */
   int64_t at;   /* within the block */
+  int64_t ask;  /* rows to read next: few at first, for most readers want the best few */
   hone_block block;
   hone_record record; /* block[at], decoded */
 } cursor;
@@ -67,7 +68,7 @@ struct hone_merge {
 
 hone_merge *hone_merge_new(const hone_store *s, const hone_part *part, int n)
 {
-  enum { ROWS_IN_MEMORY = 65536, LEAST = 64, MOST = 1024 };
+  enum { ROWS_IN_MEMORY = 131072, LEAST = 64, MOST = 4096 };
   hone_merge *m = hone_heap_alloc(1, sizeof *m);
   m->store = s;
   m->ncursors = n;
@@ -77,7 +78,7 @@ hone_merge *hone_merge_new(const hone_store *s, const hone_part *part, int n)
   if (m->block_rows < LEAST) m->block_rows = LEAST;
   if (m->block_rows > MOST) m->block_rows = MOST;
   for (int i = 0; i < n; i++)
-    m->cursor[i].part = part[i];
+    m->cursor[i].part = part[i], m->cursor[i].ask = LEAST;
   return m;
 }
 
@@ -106,7 +107,7 @@ static hone_status lost(const hone_merge *m, const cursor *c, hone_err *err)
 static hone_status refill(hone_merge *m, cursor *c, hone_err *err)
 {
   const hone_task *t = c->part.task;
-  const int64_t left = t->count - c->next, n = left < m->block_rows ? left : m->block_rows;
+  const int64_t left = t->count - c->next, n = left < c->ask ? left : c->ask;
   hone_h5_guard guard;
   hone_h5_enter(&guard);
   const hid_t file = hone_segment_open(m->store->directory, c->part.segment, err);
@@ -115,6 +116,7 @@ static hone_status refill(hone_merge *m, cursor *c, hone_err *err)
   hone_h5_leave(&guard);
   c->next += n;
   c->at = 0;
+  c->ask = 8 * c->ask < m->block_rows ? 8 * c->ask : m->block_rows;
   return st == HONE_OK ? HONE_OK : lost(m, c, err);
 }
 
@@ -224,11 +226,13 @@ void hone_record_copy(hone_arena *a, const hone_record *r, hone_record *out)
 
 /* ---- gather ---- */
 
-/* What a gather looks for and has found; the list doubles within the arena. */
+/* What a scan of /keys looks for: it counts, or reads the rows too when there is
+ * an arena. The list of rows found doubles within the arena. */
 typedef struct {
   const uint64_t *key;
   int nkeys;
   uint64_t present[64]; /* 4096 bits: which top bits occur among the keys */
+  int64_t *count;       /* per key */
   hone_arena *arena;
   hone_found *found;
   int n, capacity;
@@ -240,10 +244,12 @@ static int key_order(const void *a, const void *b)
   return (x > y) - (x < y);
 }
 
-static bool is_wanted(const search *q, uint64_t key)
+/* Which of the keys, -1 for none. */
+static int find_key(const search *q, uint64_t key)
 {
-  return (q->present[key >> 58] >> (key >> 52 & 63) & 1) &&
-         bsearch(&key, q->key, (size_t)q->nkeys, sizeof key, key_order);
+  if (!(q->present[key >> 58] >> (key >> 52 & 63) & 1)) return -1;
+  const uint64_t *at = bsearch(&key, q->key, (size_t)q->nkeys, sizeof key, key_order);
+  return at ? (int)(at - q->key) : -1;
 }
 
 static hone_found *grow(search *q)
@@ -272,39 +278,56 @@ static hone_status gather_row(search *q, hid_t file, const hone_part *p, int64_t
   return HONE_OK;
 }
 
-static hone_status gather_part(search *q, hid_t file, const hone_part *p, uint64_t *keys, int64_t nkeys, hone_err *err)
+static hone_status scan_part(search *q, hid_t file, const hone_part *p, uint64_t *keys, int64_t nkeys, hone_err *err)
 {
   hone_block block = {0};
   hone_status st = HONE_OK;
   for (int64_t at = 0; at < p->task->count && st == HONE_OK; at += nkeys) {
     const int64_t left = p->task->count - at, n = left < nkeys ? left : nkeys, first = p->task->first + at;
     st = hone_segment_keys(file, p->segment, first, n, keys, err);
-    for (int64_t i = 0; i < n && st == HONE_OK; i++)
-      if (is_wanted(q, keys[i])) st = gather_row(q, file, p, first + i, keys[i], &block, err);
+    for (int64_t i = 0; i < n && st == HONE_OK; i++) {
+      const int k = find_key(q, keys[i]);
+      if (k < 0) continue;
+      if (q->count) q->count[k]++;
+      if (q->arena) st = gather_row(q, file, p, first + i, keys[i], &block, err);
+    }
   }
   hone_block_fini(&block);
   return st;
 }
 
-hone_status hone_merge_gather(const hone_store *s, const hone_part *part, int n, const uint64_t *key, int nkeys,
-                              hone_arena *a, hone_found **out, int *nout, hone_err *err)
+static hone_status scan(const hone_store *s, const hone_part *part, int n, search *q, hone_err *err)
 {
   enum { KEYS = 65536 };
-  search q = {.key = key, .nkeys = nkeys, .arena = a};
   uint64_t *buffer = hone_heap_alloc(KEYS, sizeof *buffer);
   hone_status st = HONE_OK;
-  for (int i = 0; i < nkeys; i++)
-    q.present[key[i] >> 58] |= UINT64_C(1) << (key[i] >> 52 & 63);
+  for (int i = 0; i < q->nkeys; i++)
+    q->present[q->key[i] >> 58] |= UINT64_C(1) << (q->key[i] >> 52 & 63);
   for (int i = 0; i < n && st == HONE_OK; i++) {
     hone_h5_guard guard;
     hone_h5_enter(&guard);
     const hid_t file = hone_segment_open(s->directory, part[i].segment, err);
-    st = file < 0 ? HONE_STORE : gather_part(&q, file, &part[i], buffer, KEYS, err);
+    st = file < 0 ? HONE_STORE : scan_part(q, file, &part[i], buffer, KEYS, err);
     if (file >= 0) H5Fclose(file);
     hone_h5_leave(&guard);
     if (st != HONE_OK) hone_err_at(err, part[i].segment->file, 0, 0);
   }
   free(buffer);
+  return st;
+}
+
+hone_status hone_merge_count(const hone_store *s, const hone_part *part, int n, const uint64_t *key, int nkeys,
+                             int64_t *count, hone_err *err)
+{
+  search q = {.key = key, .nkeys = nkeys, .count = count};
+  return scan(s, part, n, &q, err);
+}
+
+hone_status hone_merge_gather(const hone_store *s, const hone_part *part, int n, const uint64_t *key, int nkeys,
+                              hone_arena *a, hone_found **out, int *nout, hone_err *err)
+{
+  search q = {.key = key, .nkeys = nkeys, .arena = a};
+  const hone_status st = scan(s, part, n, &q, err);
   *out = q.found;
   *nout = q.n;
   return st;

@@ -239,12 +239,16 @@ typedef struct {
 hone_merge *hone_merge_new(const hone_store *s, const hone_part *part, int n);
 hone_status hone_merge_next(hone_merge *m, hone_merged *out, hone_err *err);
 void hone_merge_free(hone_merge *m);
-/* All observations of the given keys (ascending) in a group, in no order; texts
- * copied into a; *out in a too. */
 typedef struct {
   hone_record r;
   uint64_t key;
+  int64_t rows; /* merged into r */
 } hone_found;
+/* Adds to count[i] how many stored rows of a group have key[i] (keys ascending). */
+hone_status hone_merge_count(const hone_store *s, const hone_part *part, int n, const uint64_t *key, int nkeys,
+                             int64_t *count, hone_err *err);
+/* All rows of the group with one of these keys, in no order; they, their schedules
+ * and messages are in a. */
 hone_status hone_merge_gather(const hone_store *s, const hone_part *part, int n, const uint64_t *key, int nkeys,
                               hone_arena *a, hone_found **out, int *nout, hone_err *err);
 /* b is the same outcome as a: adds its evidence to a. Call in order of evidence. */

@@ -2,10 +2,11 @@
  * observations of a key the upper median counts, failures last.
  *
  * Algorithm: read the first m distinct keys off the merged stream (ascending by
- * cycles), gather every observation of just these keys, settle each. What sorts
- * before the next record of the stream is final, because an unseen key settles no
- * lower than its best observation, which is still to come. With fewer than k
- * final ones, start again with twice m. */
+ * cycles); count their rows over the whole task, a scan of /keys only; gather all
+ * observations of those keys that have more rows than were seen; settle each. What
+ * sorts before the next record of the stream is final, because an unseen key
+ * settles no lower than its best observation, which is still to come. With fewer
+ * than k final ones, start again with twice m. */
 #include "config.h"
 
 #include "store/store_int.h"
@@ -50,8 +51,9 @@ static hone_status read_head(top *t, int most, hone_err *err)
       t->exhausted = false;
       break;
     }
-    t->head[t->nhead].key = x.key;
-    hone_record_copy(t->arena, x.r, &t->head[t->nhead++].r);
+    hone_found *f = &t->head[t->nhead++];
+    f->key = x.key, f->rows = x.rows;
+    hone_record_copy(t->arena, x.r, &f->r);
   }
   hone_merge_free(m);
   return st;
@@ -73,14 +75,43 @@ static int found_order(const void *pa, const void *pb)
   return c;
 }
 
+/* Keys with rows the head does not show are contested (or share 64 bits of hash):
+ * their rows are read. The head speaks for the others. */
+static hone_status gather_rest(top *t, const uint64_t *key, const int64_t *count, hone_err *err)
+{
+  uint64_t *rest = hone_heap_alloc((size_t)t->nhead, sizeof *rest);
+  bool *whole = hone_heap_alloc((size_t)t->nhead, sizeof *whole);
+  int nrest = 0, nwhole = 0;
+  for (int i = 0; i < t->nhead; i++) {
+    const uint64_t *at = bsearch(&t->head[i].key, key, (size_t)t->nhead, sizeof *key, key_order);
+    whole[i] = count[at - key] == t->head[i].rows;
+    if (!whole[i]) rest[nrest++] = t->head[i].key;
+  }
+  qsort(rest, (size_t)nrest, sizeof *rest, key_order);
+  hone_found *found = NULL;
+  int n = 0;
+  const hone_status st = nrest ? hone_merge_gather(t->store, t->part, t->n, rest, nrest, t->arena, &found, &n, err) : HONE_OK;
+  t->found = hone_arena_alloc(t->arena, (size_t)(n + t->nhead) * sizeof *t->found);
+  for (int i = 0; i < t->nhead; i++)
+    if (whole[i]) t->found[nwhole++] = t->head[i];
+  if (n) memcpy(t->found + nwhole, found, (size_t)n * sizeof *found);
+  t->nfound = nwhole + n;
+  free(rest);
+  free(whole);
+  return st;
+}
+
 static hone_status gather(top *t, hone_err *err)
 {
   uint64_t *key = hone_heap_alloc((size_t)t->nhead, sizeof *key);
+  int64_t *count = hone_heap_alloc((size_t)t->nhead, sizeof *count);
   for (int i = 0; i < t->nhead; i++)
     key[i] = t->head[i].key;
   qsort(key, (size_t)t->nhead, sizeof *key, key_order);
-  const hone_status st = hone_merge_gather(t->store, t->part, t->n, key, t->nhead, t->arena, &t->found, &t->nfound, err);
+  hone_status st = hone_merge_count(t->store, t->part, t->n, key, t->nhead, count, err);
+  if (st == HONE_OK) st = gather_rest(t, key, count, err);
   free(key);
+  free(count);
   if (st == HONE_OK && t->nfound) qsort(t->found, (size_t)t->nfound, sizeof *t->found, found_order);
   return st;
 }
