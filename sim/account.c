@@ -53,6 +53,7 @@ void hone_sim_finish(sim *s)
     hone_sim_charge(t->unit, &t->accounted, s->end, HONE_STALL_DRAINED);
   }
   hone_sim_charge(s->dram.unit, &s->dram.accounted, s->end, HONE_STALL_IDLE);
+  s->result->dram_busy_cycles = s->dram.unit->cycles[HONE_STALL_BUSY];
 }
 
 /* A transfer, both its ends. */

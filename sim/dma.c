@@ -63,6 +63,8 @@ bool hone_sim_dma_issue(sim *s, sim_stream *t, const hone_insn *i)
   if (s->functional) x.job = hone_sim_job_new(s, t, i, &from, &to);
   *at(s, t, t->count++) = x;
   hone_sim_count_move(s, b, &from, &to);
+  s->result->dram_requests += x.accesses;
+  s->result->dram_row_misses += x.misses;
   hone_sim_post(s, SIM_EVENT_READY, sim_ticks(t->time + s->m->dma.setup_cycles), t->number, 0, 0);
   return true;
 }

@@ -64,7 +64,7 @@ static void set_piece(sim_stream *t, sim_loop *l, int64_t start)
 static void loop_enter(sim *s, sim_stream *t, const hone_insn *i, bool taken)
 {
   sim_range parent = t->range[i->b];
-  if (!taken || parent.length <= 0) {
+  if (!taken || parent.length <= 0 || s->match[t->pc] == t->pc + 1) { /* an empty body would take no time for ever */
     t->pc = s->match[t->pc];
     return;
   }

@@ -74,7 +74,9 @@ typedef struct {
   hone_counts counts;
   int nunits; /* core by core: DMA queues, engines; then the DRAM */
   hone_sim_unit *unit; /* heap, owned */
-  int64_t dram_requests, dram_busy_cycles, dram_row_misses;
+  int64_t dram_requests;   /* accesses of access_bytes */
+  int64_t dram_busy_cycles;
+  int64_t dram_row_misses; /* rows opened: at least one per run */
 } hone_sim_result;
 
 /* Runs `bytes` for every core of m; the root range of dim d on core c is
