@@ -1,7 +1,7 @@
 /* Decoding and the checks that need no execution. hone_program_decode has
- * checked that indices are inside the program; here they are held against the
- * operator and the machine, so that execution has to check ranges only. The
- * bytes may be anything: every fault is a diagnostic. */
+ * checked the program in itself (indices, nesting, which stream runs what); here
+ * it is held against the operator and the machine, so that execution has to
+ * check ranges only. The bytes may be anything: every fault is a diagnostic. */
 #include "config.h"
 
 #include <stdlib.h>
@@ -67,169 +67,104 @@ static hone_status check_tables(sim *s)
   if (p->ndims != s->op->ndims || p->nargs != s->op->ntensors) return bad(s, -1, "made for another operator: dims or tensors differ");
   for (int b = 0; b < p->nbuffers; b++) {
     const hone_program_buffer *u = &p->buffer[b];
-    int64_t bytes;
-    if (u->level < 1 || u->level >= s->m->nlevels || u->copies < 1 || u->base < 0 || u->slot_bytes < 0 ||
-        !hone_checked_mul(u->slot_bytes, u->copies, &bytes) || !hone_checked_add(bytes, u->base, &bytes) ||
-        bytes > hone_sim_capacity(s, u->level))
+    if (u->level >= s->m->nlevels || u->base + u->copies * u->slot_bytes > hone_sim_capacity(s, u->level))
       return hone_err_set(s->err, HONE_INPUT, "sim.bounds", "buffer %d lies outside its memory", b);
   }
-  for (int i = 0; i < p->nsemaphores; i++)
-    if (p->semaphore[i].initial < 0 || p->semaphore[i].role > 3) return bad(s, -1, "a semaphore starts below zero or has no role");
   return HONE_OK;
 }
 
-static hone_status check_streams(sim *s)
+static bool rank_fits(const sim *s, const hone_operand *o)
 {
-  const hone_program *p = s->program;
-  const hone_machine *m = s->m;
-  uint64_t seen[3][4] = {{0}};
-  for (int i = 0; i < p->nstreams; i++) {
-    const hone_stream *t = &p->stream[i];
-    int limit = t->kind == HONE_STREAM_ENGINE ? m->nengines
-                : t->kind == HONE_STREAM_LOAD ? m->dma.load_queues
-                                              : m->dma.store_queues;
-    if (t->kind > HONE_STREAM_ENGINE || t->unit >= limit) return bad(s, -1, "a stream's queue or engine is not there");
-    uint64_t bit = UINT64_C(1) << (t->unit & 63);
-    if (seen[t->kind][t->unit >> 6] & bit) return bad(s, -1, "two streams for one queue or engine");
-    seen[t->kind][t->unit >> 6] |= bit;
-    if (t->first < 0 || t->count < 0 || t->first > p->ninsns - t->count) return bad(s, -1, "a stream lies outside the program");
-  }
-  return HONE_OK;
-}
-
-static bool check_operand(const sim *s, const hone_operand *o, bool local)
-{
-  const hone_program *p = s->program;
-  if (o->format >= HONE_FORMAT_COUNT || o->rank > HONE_MAX_RANK) return false;
-  if (local ? o->buffer >= p->nbuffers : o->buffer != HONE_NO_BUFFER) return false;
-  if (!local && (o->arg >= p->nargs || o->rank != s->op->tensor[o->arg].rank)) return false;
-  for (int a = 0; a < o->rank; a++) {
-    if (o->inner[a] != HONE_NO_RANGE && o->inner[a] >= HONE_MAX_RANGES) return false;
-    if (o->outer[a] != HONE_NO_RANGE && o->outer[a] >= HONE_MAX_RANGES) return false;
-    if (local && o->stride[a] < 0) return false;
-  }
-  return true;
+  return o->buffer != HONE_NO_BUFFER || o->rank == s->op->tensor[o->arg].rank;
 }
 
 /* Where the axes of an operand move when an iteration index does. */
-static bool bind_axes(const hone_insn_body *b, const hone_operand *o, int8_t at[HONE_MAX_RANK])
+static void bind_axes(const hone_insn_body *b, const hone_operand *o, int8_t at[HONE_MAX_RANK])
 {
-  for (int a = 0; a < o->rank; a++) {
-    at[a] = -1;
+  for (int a = 0; a < HONE_MAX_RANK; a++) at[a] = -1;
+  for (int a = 0; a < o->rank; a++)
     for (int i = 0; i < b->niter; i++)
       if (b->iter[i] == o->inner[a]) at[a] = (int8_t)i;
-    if (at[a] < 0 && o->inner[a] != HONE_NO_RANGE) return false;
-  }
-  return true;
 }
 
 static bool check_compute(sim *s, const hone_insn_body *b, sim_body *x, hone_stage_kind kind)
 {
   if (b->stage >= s->op->nstages || s->op->stage[b->stage].kind != kind) return false;
-  if (b->nreads < 1 || b->nreads > HONE_MAX_READS || b->niter > HONE_MAX_ITER) return false;
-  x->row = x->column = -1;
   for (int i = 0; i < b->niter; i++) {
-    if (b->iter[i] >= HONE_MAX_RANGES) return false;
     for (int j = 0; j < i; j++)
       if (b->iter[j] == b->iter[i]) return false;
     if (b->iter[i] == b->row) x->row = i;
     if (b->iter[i] == b->column) x->column = i;
   }
-  for (int r = 0; r < b->nreads; r++)
-    if (!check_operand(s, &b->read[r], true) || !bind_axes(b, &b->read[r], x->at[r])) return false;
-  return check_operand(s, &b->write, true) && bind_axes(b, &b->write, x->at[HONE_MAX_READS]);
+  for (int r = 0; r < b->nreads; r++) bind_axes(b, &b->read[r], x->at[r]);
+  bind_axes(b, &b->write, x->at[HONE_MAX_READS]);
+  return true;
 }
 
 static bool check_matmul(sim *s, const hone_insn_body *b, sim_body *x, const hone_engine *e)
 {
-  if (!e || e->kind != HONE_ENGINE_MATRIX || b->nreads != 2 || !check_compute(s, b, x, HONE_STAGE_CONTRACT)) return false;
-  if (b->rate >= e->matrix.nrates || b->dataflow >= HONE_DATAFLOW_COUNT || !(e->matrix.dataflows >> b->dataflow & 1)) return false;
-  const hone_array_rate *r = &e->matrix.rate[b->rate];
+  const hone_matrix *m = &e->matrix;
+  if (!check_compute(s, b, x, HONE_STAGE_CONTRACT) || b->rate >= m->nrates || !(m->dataflows >> b->dataflow & 1)) return false;
+  const hone_array_rate *r = &m->rate[b->rate];
   bool ab = r->a == b->read[0].format && r->b == b->read[1].format;
   bool ba = r->b == b->read[0].format && r->a == b->read[1].format;
-  return x->row >= 0 && x->column >= 0 && x->row != x->column && (ab || ba) && r->accumulator == b->write.format && r->cycles_per_row_num > 0 && r->cycles_per_row_den > 0 && e->matrix.rows > 0 &&
-         e->matrix.columns > 0;
+  return x->row != x->column && (ab || ba) && r->accumulator == b->write.format && r->cycles_per_row_num > 0 &&
+         r->cycles_per_row_den > 0 && m->rows > 0 && m->columns > 0;
 }
 
 static bool check_map(sim *s, const hone_insn_body *b, sim_body *x, const hone_engine *e)
 {
-  return e && e->kind == HONE_ENGINE_VECTOR && b->function < HONE_FUNCTION_COUNT && check_compute(s, b, x, HONE_STAGE_MAP) &&
-         b->nreads == hone_function_arity((hone_function)b->function) &&
-         e->vector.rate[hone_function_cost_class((hone_function)b->function)].num > 0;
+  return check_compute(s, b, x, HONE_STAGE_MAP) && e->vector.rate[hone_function_cost_class((hone_function)b->function)].num > 0;
 }
 
-static bool check_move(sim *s, const hone_insn_body *b, hone_insn_op op, const hone_engine *e)
+static bool check_move(const sim *s, const hone_insn_body *b, const hone_engine *e)
 {
-  if (e && (e->kind != HONE_ENGINE_VECTOR || e->vector.rate[HONE_COST_SIMPLE].num <= 0)) return false;
-  return b->tensor < s->op->ntensors && b->level < s->m->nlevels && check_operand(s, &b->read[0], op != HONE_INSN_LOAD) &&
-         check_operand(s, &b->write, op != HONE_INSN_STORE) && b->read[0].rank == b->write.rank;
+  if (e && e->vector.rate[HONE_COST_SIMPLE].num <= 0) return false;
+  return b->level < s->m->nlevels && rank_fits(s, &b->read[0]) && rank_fits(s, &b->write);
 }
 
 static bool check_body(sim *s, const hone_insn *i, const hone_engine *e)
 {
-  if (i->body < 0 || i->body >= s->program->nbodies) return false;
   const hone_insn_body *b = &s->program->body[i->body];
   sim_body *x = &s->body[i->body];
+  if (e && (i->op == HONE_INSN_MATMUL) != (e->kind == HONE_ENGINE_MATRIX)) return false;
   if (i->op == HONE_INSN_MATMUL) return check_matmul(s, b, x, e);
   if (i->op == HONE_INSN_MAP) return check_map(s, b, x, e);
-  return check_move(s, b, i->op, e);
+  return check_move(s, b, e);
 }
 
-static bool runs_on(hone_insn_op op, hone_stream_kind kind, const hone_engine *e)
-{
-  enum { D = 1, M = 2, V = 4 };
-  static const uint8_t engines[] = {
-#define HONE_INSN(id, name, where, timing, help) [HONE_INSN_##id] = where,
-#include "backend/isa.def"
-#undef HONE_INSN
-  };
-  int unit = kind != HONE_STREAM_ENGINE ? D : e->kind == HONE_ENGINE_MATRIX ? M : V;
-  if (op == HONE_INSN_LOAD && kind != HONE_STREAM_LOAD) return false;
-  if (op == HONE_INSN_STORE && kind != HONE_STREAM_STORE) return false;
-  return (engines[op] & unit) != 0;
-}
-
-static hone_status check_insn(sim *s, int pc, hone_stream_kind kind, const hone_engine *e, int *open, int *depth)
+/* Loops to their ends, bodies against operator and engine. Counts are kept small
+ * enough that no semaphore can wrap. */
+static hone_status check_stream(sim *s, const hone_stream *t)
 {
   const hone_program *p = s->program;
-  const hone_insn *i = &p->insn[pc];
-  if (i->op >= HONE_INSN_COUNT || !runs_on(i->op, kind, e)) return bad(s, pc, "this queue or engine does not run it");
-  if (i->when.visit > HONE_VISIT_LAST || i->when.edge > HONE_EDGE_NOT_LAST) return bad(s, pc, "no such predicate");
-  switch (i->op) {
-  case HONE_INSN_HALT:
-    return *depth ? bad(s, pc, "halt inside a loop") : HONE_OK;
-  case HONE_INSN_LOOP:
-    if (*depth == SIM_MAX_NEST || i->a >= HONE_MAX_RANGES || i->b >= HONE_MAX_RANGES || i->n < 1) return bad(s, pc, "malformed loop");
-    open[(*depth)++] = pc;
-    return HONE_OK;
-  case HONE_INSN_END:
-    if (*depth == 0) return bad(s, pc, "end without loop");
-    s->match[open[--*depth]] = pc;
-    return HONE_OK;
-  case HONE_INSN_WAIT:
-  case HONE_INSN_EXPECT:
-    if (i->b != HONE_NO_BUFFER && i->b >= p->nbuffers) return bad(s, pc, "no such buffer");
-    return i->a < p->nsemaphores && i->n >= 0 && i->n <= INT32_MAX ? HONE_OK : bad(s, pc, "malformed wait");
-  case HONE_INSN_SIGNAL:
-    return i->a < p->nsemaphores && i->n >= 0 && i->n <= INT32_MAX ? HONE_OK : bad(s, pc, "malformed signal");
-  default:
-    return check_body(s, i, e) ? HONE_OK : bad(s, pc, "its operands do not fit the operator, the machine or the program");
-  }
-}
-
-static hone_status check_insns(sim *s)
-{
-  const hone_program *p = s->program;
-  int open[SIM_MAX_NEST];
-  for (int k = 0; k < p->nstreams; k++) {
-    const hone_stream *t = &p->stream[k];
-    const hone_engine *e = t->kind == HONE_STREAM_ENGINE ? &s->m->engine[t->unit] : NULL;
-    int depth = 0;
-    for (int pc = t->first; pc < t->first + t->count; pc++) {
-      hone_status st = check_insn(s, pc, t->kind, e, open, &depth);
-      if (st) return st;
+  const hone_engine *e = t->kind == HONE_STREAM_ENGINE ? &s->m->engine[t->unit] : NULL;
+  int open[SIM_MAX_NEST], depth = 0;
+  for (int pc = t->first; pc < t->first + t->count; pc++) {
+    const hone_insn *i = &p->insn[pc];
+    if (i->op == HONE_INSN_LOOP) {
+      if (depth == SIM_MAX_NEST) return bad(s, pc, "loops nested too deep");
+      open[depth++] = pc;
+    } else if (i->op == HONE_INSN_END) {
+      s->match[open[--depth]] = pc;
+    } else if (i->body >= 0) {
+      if (!check_body(s, i, e)) return bad(s, pc, "its operands do not fit the operator or the machine");
+    } else if (i->n > INT32_MAX) {
+      return bad(s, pc, "counts too far at once");
     }
-    if (depth) return bad(s, t->first + t->count - 1, "a loop is not closed");
+  }
+  return HONE_OK;
+}
+
+static hone_status check_streams(sim *s)
+{
+  const hone_dma *d = &s->m->dma;
+  for (int i = 0; i < s->program->nstreams; i++) {
+    const hone_stream *t = &s->program->stream[i];
+    int limit = t->kind == HONE_STREAM_ENGINE ? s->m->nengines : t->kind == HONE_STREAM_LOAD ? d->load_queues : d->store_queues;
+    if (t->unit >= limit) return bad(s, t->first, "the stream's queue or engine is not there");
+    hone_status st = check_stream(s, t);
+    if (st) return st;
   }
   return HONE_OK;
 }
@@ -256,11 +191,10 @@ hone_status hone_sim_load(sim *s, const uint8_t *bytes, size_t n, const hone_sim
   hone_status st = check_machine(s);
   if (!st) st = hone_program_decode(bytes, n, &s->program, s->err);
   if (!st) st = check_tables(s);
-  if (!st) st = check_streams(s);
   if (st) return st;
   derive_figures(s);
   s->body = hone_heap_alloc((size_t)s->program->nbodies + 1, sizeof *s->body);
   s->match = hone_heap_alloc((size_t)s->program->ninsns + 1, sizeof *s->match);
-  st = check_insns(s);
+  st = check_streams(s);
   return st ? st : bind_arguments(s, args);
 }

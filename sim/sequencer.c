@@ -198,15 +198,8 @@ static bool execute(sim *s, sim_stream *t, const hone_insn *i)
 void hone_sim_stream_run(sim *s, sim_stream *t)
 {
   const hone_insn *insn = s->program->insn;
-  const int end = t->code->first + t->code->count;
   const int64_t cost = s->m->sequencer.issue_cycles;
   while (!s->status) {
-    if (t->pc >= end) {
-      halt(s, t);
-      if (t->state != SIM_RUNNING) return;
-      t->pc++;
-      continue;
-    }
     const hone_insn *i = &insn[t->pc];
     if (i->op == HONE_INSN_END) {
       loop_end(t);

@@ -157,22 +157,27 @@ static void dispatch(sim *s, const sim_event *e)
   }
 }
 
+/* "core0.load1 instruction 4 for a free copy of W (buffer 1; semaphore 3 at 2 of 3)" */
+static void describe_wait(const sim *s, const sim_stream *t, hone_text *out)
+{
+  static const char *const role[] = {"data in", "a free copy of", "the partial result of", "the stage that writes"};
+  const hone_program_semaphore *x = &s->program->semaphore[t->waiting_for];
+  bool known = x->buffer < s->program->nbuffers;
+  hone_text_add(out, "%s%s instruction %d for %s %s (", out->length ? "; " : "", t->unit->name, t->pc - t->code->first, role[x->role],
+                known ? s->op->tensor[s->program->buffer[x->buffer].tensor].name : "a buffer");
+  if (known) hone_text_add(out, "buffer %d; ", x->buffer);
+  hone_text_add(out, "semaphore %d at %lld of %lld)", t->waiting_for,
+                (long long)s->semaphore[t->core * s->program->nsemaphores + t->waiting_for], (long long)t->need);
+}
+
 /* Nothing will ever happen again: who waits for what? */
 static void report_deadlock(sim *s)
 {
-  static const char *const role[] = {"data in", "a free copy of", "the partial result of", "the stage that writes"};
-  for (int i = 0; i < s->nstreams; i++) {
-    const sim_stream *t = &s->stream[i];
-    if (t->state == SIM_HALTED) continue;
-    const hone_program_semaphore *x = &s->program->semaphore[t->waiting_for];
-    const char *tensor = "a buffer";
-    if (x->buffer < s->program->nbuffers && s->program->buffer[x->buffer].tensor < s->op->ntensors)
-      tensor = s->op->tensor[s->program->buffer[x->buffer].tensor].name;
-    hone_sim_fault(s, t, HONE_INFEASIBLE, "sim.deadlock", "waits for semaphore %d to reach %lld (%s %s, buffer %d), it stays at %lld",
-                   t->waiting_for, (long long)t->need, role[x->role], tensor, x->buffer,
-                   (long long)s->semaphore[t->core * s->program->nsemaphores + t->waiting_for]);
-    return;
-  }
+  hone_text text = {0};
+  for (int i = 0; i < s->nstreams; i++)
+    if (s->stream[i].state != SIM_HALTED) describe_wait(s, &s->stream[i], &text);
+  if (text.data) s->status = hone_err_set(s->err, HONE_INFEASIBLE, "sim.deadlock", "no stream can go on: %s", text.data);
+  hone_text_fini(&text);
 }
 
 static void run_events(sim *s)
