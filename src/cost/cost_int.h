@@ -16,7 +16,7 @@ typedef struct {
 struct hone_model {
   hone_operator op;
   hone_machine m;
-  int cores;
+  int64_t bound; /* no estimate is below it */
   hone_dimset access_dims[HONE_MAX_STAGES][HONE_MAX_READS]; /* of the reads */
   hone_rates rates;
 };

@@ -80,10 +80,13 @@ hone_status hone_model_new(const hone_operator *op, const hone_machine *m, hone_
     hone_status status = check_stage(op, s, err);
     if (status != HONE_OK) return status;
   }
+  hone_bound bound;
+  hone_status status = hone_bound_cycles(op, m, &bound, err);
+  if (status != HONE_OK) return status;
   hone_model *c = hone_heap_alloc(1, sizeof *c);
+  c->bound = bound.cycles;
   c->op = *op;
   c->m = *m;
-  c->cores = hone_machine_cores(m);
   read_rates(m, &c->rates);
   for (int s = 0; s < op->nstages; s++) {
     for (int r = 0; r < op->stage[s].nreads; r++) c->access_dims[s][r] = hone_access_dims(op, &op->stage[s].read[r]);

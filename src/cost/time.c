@@ -432,20 +432,26 @@ static hone_cause cause_of(const timing *t, int resource)
 
 static int64_t whole(double cycles) { return (int64_t)(cycles + 0.5); }
 
-static void report(const timing *t, const span *all, hone_cost *out)
+enum { MOST_BITS = 62 }; /* estimates beyond are reported as overflow */
+
+static void report_busy(const timing *t, const span *all, hone_cost *out)
 {
-  int top = 0;
-  memset(out->by_cause, 0, sizeof out->by_cause);
   out->busy_matrix = out->busy_vector = 0;
-  for (int r = 0; r < RESOURCES; r++) {
-    if (all->need[r] > all->need[top]) top = r;
-    if (r >= DMA || all->need[r] == 0) continue;
+  for (int r = 0; r < DMA; r++) {
+    if (all->need[r] == 0) continue;
     int64_t *busy = cause_of(t, r) == HONE_CAUSE_MATRIX ? &out->busy_matrix : &out->busy_vector;
     *busy = hone_max64(*busy, whole(all->need[r]));
   }
   out->busy_dma = whole(all->need[DMA]);
   out->busy_dram = whole(all->need[DRAM]);
-  out->bottleneck = cause_of(t, top);
+}
+
+static void report(const timing *t, const span *all, hone_cost *out)
+{
+  int top = 0;
+  for (int r = 1; r < RESOURCES; r++) {
+    if (all->need[r] > all->need[top]) top = r;
+  }
   /* Three ways to see the whole: engines and turns set the pace; transfers do, from
    * loop to loop; transfers do all along, and the last use follows the last load. */
   passage in = prologue(t), away = epilogue(t);
@@ -459,6 +465,14 @@ static void report(const timing *t, const span *all, hone_cost *out)
     if (view[i].steady + view[i].in + view[i].away > view[most].steady + view[most].in + view[most].away) most = i;
   }
   double steady = view[most].steady, busy = smaller(all->need[top], steady);
+  double total = larger(steady, queues(t)) + view[most].in + view[most].away;
+  if (total >= (double)(INT64_C(1) << MOST_BITS)) {
+    t->v->over = true;
+    return;
+  }
+  report_busy(t, all, out);
+  out->bottleneck = cause_of(t, top);
+  memset(out->by_cause, 0, sizeof out->by_cause);
   /* Rounded where one part ends and the next begins: the parts sum exactly. */
   const struct {
     hone_cause cause;
@@ -475,6 +489,9 @@ static void report(const timing *t, const span *all, hone_cost *out)
     out->by_cause[part[i].cause] = whole(end) - out->cycles;
     out->cycles = whole(end);
   }
+  int64_t missing = hone_max64(t->v->c->bound - out->cycles, 0);
+  out->by_cause[HONE_CAUSE_SERIAL] += missing;
+  out->cycles += missing;
 }
 
 void hone_cost_time(hone_evaluation *v, hone_cost *out)

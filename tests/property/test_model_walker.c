@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cost/model.h"
 #include "tests/lib/cases.h"
 #include "tests/lib/walker.h"
-#include "cost/model.h"
+#include "tests/unit/unit.h"
 
 enum { CASES = 2000, SEED = 1 };
 
@@ -42,9 +43,5 @@ int main(void)
   tcase_set_timeout(t, 120);
   tcase_add_test(t, counts_agree);
   suite_add_tcase(s, t);
-  SRunner *runner = srunner_create(s);
-  srunner_run_all(runner, CK_NORMAL);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+  return unit_run(s);
 }
