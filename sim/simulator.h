@@ -20,7 +20,9 @@
  *              row_miss_cycles / (banks x channels) x (1 - bytes / row_bytes).
  *              turnaround_cycles between reads and writes, which it serves in
  *              batches, reads first. A load is complete latency_cycles of memory
- *              0 after its last piece was served, a store when it was. */
+ *              0 after its last piece was served, a store when it was.
+ * On-chip memories serve everybody at once: their ports, banks and bandwidth do
+ * not limit anything here, and DRAM addresses do not matter. */
 #ifndef HONE_SIM_SIMULATOR_H
 #define HONE_SIM_SIMULATOR_H
 
