@@ -107,6 +107,7 @@ typedef struct {
   verify_stream stream[HONE_MAX_STREAMS];
   verify_semaphore *semaphore;
   int *end; /* of each LOOP: its END */
+  bool shifts; /* equal blocks behave alike wherever they start */
   int64_t executed;
   int now; /* stream being run */
 } verifier;

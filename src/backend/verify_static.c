@@ -156,11 +156,66 @@ static bool insn_ok(verifier *v, const hone_stream *s, const hone_insn *x, bool 
   return step ? step_ok(v, s, x, b) : move_ok(v, s, b);
 }
 
+/* Does axis a of the access run along dim d (HONE_NO_RANGE: along none)? */
+static bool along(const hone_access *x, int tensor, int a, int d)
+{
+  const hone_affine *f = &x->axis[a].affine;
+  return x->tensor != tensor || (f->nterms > 0 ? f->term[0].dim : HONE_NO_RANGE) == d;
+}
+
+/* When blocks are shifted, does the operand's box move as the stages' accesses
+ * do? Offsets in a slot are between starts of one dim, boxes in DRAM run along
+ * the dims of every access of the tensor. */
+static bool shifts(const verifier *v, const hone_operand *o, const uint8_t *dim)
+{
+  for (int a = 0; a < o->rank; a++) {
+    int d = o->inner[a] == HONE_NO_RANGE ? HONE_NO_RANGE : dim[o->inner[a]];
+    if (o->outer[a] != HONE_NO_RANGE && dim[o->outer[a]] != d) return false;
+    for (int s = 0; o->buffer == HONE_NO_BUFFER && s < v->op->nstages; s++) {
+      const hone_stage *st = &v->op->stage[s];
+      if (!along(&st->write, o->arg, a, d)) return false;
+      for (int r = 0; r < st->nreads; r++)
+        if (!along(&st->read[r], o->arg, a, d)) return false;
+    }
+  }
+  return true;
+}
+
+/* The level whose tiles a loop of dim d cuts inside level `from`; 0: none. */
+static int level_of_step(const verifier *v, int d, int from, int64_t step)
+{
+  for (int l = from + 1; l < v->m->nlevels; l++)
+    if (v->s->tile[l][d] == step) return l;
+  return 0;
+}
+
+/* Loops cut the schedule's tiles; what shifts with the blocks is noted. */
+static bool loops_ok(verifier *v)
+{
+  uint8_t dim[HONE_MAX_RANGES];
+  int level[HONE_MAX_RANGES] = {0};
+  for (int d = 0; d < v->p->ndims; d++) dim[d] = (uint8_t)d;
+  v->shifts = true;
+  for (int i = 0; i < v->p->ninsns; i++) {
+    const hone_insn *x = &v->p->insn[i];
+    if (x->op == HONE_INSN_LOOP) {
+      dim[x->a] = dim[x->b];
+      level[x->a] = level_of_step(v, dim[x->a], level[x->b], x->n);
+      if (level[x->a] == 0) return refuse(v, "verify.schedule", "no tile of the schedule has the step of a loop", x->n, 0);
+    }
+    if (x->body < 0) continue;
+    const hone_insn_body *b = &v->p->body[x->body];
+    for (int r = 0; r < b->nreads; r++) v->shifts = v->shifts && shifts(v, &b->read[r], dim);
+    v->shifts = v->shifts && shifts(v, &b->write, dim);
+  }
+  return true;
+}
+
 bool verify_static(verifier *v)
 {
   bool seen[HONE_NO_BUFFER] = {false};
   hone_operand first[HONE_NO_BUFFER];
-  if (!limits_ok(v) || !buffers_ok(v) || !semaphores_ok(v)) return false;
+  if (!limits_ok(v) || !buffers_ok(v) || !semaphores_ok(v) || !loops_ok(v)) return false;
   for (int n = 0; n < v->p->nstreams; n++) {
     const hone_stream *s = &v->p->stream[n];
     if (!unit_ok(v, s)) return refuse(v, "verify.unit", "no such engine or queue", s->unit, 0);
