@@ -79,6 +79,12 @@ static int64_t choose_last(const hone_domain *d, int64_t at, int64_t value, hone
   return d->n - 1;
 }
 
+static int64_t choose_first(const hone_domain *d, int64_t at, int64_t value, hone_rng *rng)
+{
+  (void)d, (void)at, (void)value, (void)rng;
+  return 0;
+}
+
 /* ---- moves of tiles ---- */
 
 static bool tile_step(mover *m) { return change(m, pick(m, HONE_PARAM_TILE, -1), choose_step); }
@@ -250,6 +256,20 @@ static bool any_step(mover *m)
   return n > 1;
 }
 
+/* All intermediates join at the same place, kept in their innermost home or not at all. */
+static bool join_all(mover *m)
+{
+  int first = pick(m, HONE_PARAM_JOIN, -1);
+  bool keep = hone_rng_below(m->rng, 4) != 0;
+  if (first < 0 || !change(m, first, choose_any)) return false;
+  for (int i = 0; i < m->s->nvariables; i++) {
+    hone_param_kind kind = m->s->variable[i].param->kind;
+    if (kind == HONE_PARAM_JOIN) m->values[i] = m->values[first];
+    if (kind == HONE_PARAM_HOME) change(m, i, keep ? choose_last : choose_first);
+  }
+  return true;
+}
+
 typedef struct {
   bool (*apply)(mover *);
   int weight; /* in schedules */
@@ -261,7 +281,7 @@ static const move_row moves[] = {
     {tile_step, 10, 0},  {tile_scale, 12, 0}, {tile_any, 4, 0},   {tile_whole, 3, 0}, {tile_trade, 10, 0}, {tile_column, 6, 0},
     {tile_fill, 12, 0},  {tile_at, 4, 0},     {order_swap, 5, 0}, {order_move, 4, 0}, {order_at, 4, 0},    {at_any, 8, 0},
     {at_step, 5, 0},     {at_even, 4, 0},     {depth_any, 3, 0},  {depth_step, 6, 0}, {depth_tile, 4, 0},  {split_any, 4, 0},
-    {split_trade, 4, 0}, {choice_any, 6, 0},  {any_any, 2, 50},   {any_step, 2, 50}};
+    {split_trade, 4, 0}, {choice_any, 6, 0},   {join_all, 5, 0},  {any_any, 2, 50},   {any_step, 2, 50}};
 
 static bool apply_one(mover *m)
 {

@@ -81,6 +81,7 @@ void space_clause_free(space_clause *c);
 /* sample.c: a random assignment within domains and constraints, its schedule not
  * checked. False: none found in a bounded number of steps. */
 bool space_draw(const hone_space *s, hone_rng *rng, int64_t *values);
+int64_t space_draw_index(const hone_domain *d, hone_rng *rng); /* of a domain that is not empty */
 
 /* Holds constraint c? A fault does not hold; `text` (SPACE_TEXT, may be NULL) says why not. */
 bool space_constraint_holds(const hone_space *s, int c, const int64_t *values, char *text);
