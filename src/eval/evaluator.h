@@ -18,7 +18,7 @@ typedef struct {
   int64_t cycles;      /* cold for the simulator */
   int64_t warm_cycles; /* simulator only, else = cycles */
   int64_t energy_fj;   /* -1: not known */
-  hone_counts counts;
+  int64_t events;      /* steps, fills and drains of all instances: what simulating takes; 0: not known */
   char bottleneck[24];
   char text[160];      /* of a failure */
 } hone_outcome;
@@ -69,7 +69,11 @@ typedef struct {
   int k;       /* simulated first, and widened by */
   int samples; /* stratified over the rest */
   int max_k;
+  int64_t max_events; /* rungs with more are simulated only when wanted: they would take minutes; 0: no limit */
   const volatile sig_atomic_t *interrupted; /* NULL, or looked at every few simulations: nonzero ends the ladder */
+  /* NULL, or asked before each simulation: true when *out is known without one. */
+  bool (*known)(void *arg, const hone_rung *rung, hone_outcome *out);
+  void *known_arg;
 } hone_ladder_options;
 
 /* Simulates the first k rungs, the wanted ones and the samples; widens k until no

@@ -18,6 +18,15 @@ static void fini(void *state)
   hone_model_free(state);
 }
 
+static int64_t count_events(const hone_counts *c)
+{
+  int64_t n = 0;
+  for (int s = 0; s < HONE_MAX_STAGES; s++) n += c->steps[s];
+  for (int t = 0; t < HONE_MAX_TENSORS; t++)
+    for (int l = 0; l < HONE_MAX_LEVELS; l++) n += c->fills[t][l] + c->drains[t][l];
+  return n;
+}
+
 static hone_status evaluate(void *state, const hone_schedule *s, hone_outcome *out, hone_err *err)
 {
   (void)err;
@@ -30,7 +39,7 @@ static hone_status evaluate(void *state, const hone_schedule *s, hone_outcome *o
   }
   out->cycles = out->warm_cycles = cost.cycles;
   out->energy_fj = cost.energy_fj;
-  out->counts = cost.counts;
+  out->events = count_events(&cost.counts);
   snprintf(out->bottleneck, sizeof out->bottleneck, "%s", hone_cause_name(cost.bottleneck));
   return HONE_OK;
 }

@@ -39,19 +39,15 @@ static void fail(hone_outcome *out, hone_reason reason, const char *text)
   snprintf(out->text, sizeof out->text, "%.150s", text);
 }
 
-/* The busiest unit, and when nobody is busy half of the time, what it waited for. */
+/* The busiest unit by its machine's name ("tensor", "load"), or the DRAM. */
 static void name_bottleneck(const hone_sim_result *r, hone_outcome *out)
 {
-  int busiest = 0;
+  const hone_sim_unit *busiest = &r->unit[0];
   for (int i = 1; i < r->nunits; i++)
-    if (r->unit[i].cycles[HONE_STALL_BUSY] > r->unit[busiest].cycles[HONE_STALL_BUSY]) busiest = i;
-  if (r->nunits == 0) return;
-  const hone_sim_unit *u = &r->unit[busiest];
-  int64_t dram_share = r->dram_busy_cycles;
-  if (dram_share > u->cycles[HONE_STALL_BUSY])
-    snprintf(out->bottleneck, sizeof out->bottleneck, "dram");
-  else
-    snprintf(out->bottleneck, sizeof out->bottleneck, "%.23s", u->name);
+    if (r->unit[i].cycles[HONE_STALL_BUSY] > busiest->cycles[HONE_STALL_BUSY]) busiest = &r->unit[i];
+  const char *name = r->dram_busy_cycles > busiest->cycles[HONE_STALL_BUSY] ? "dram" : busiest->name;
+  const char *dot = strrchr(name, '.'); /* behind the core's number */
+  snprintf(out->bottleneck, sizeof out->bottleneck, "%.23s", dot ? dot + 1 : name);
 }
 
 static hone_status run(const sim_state *st, const hone_schedule *s, const hone_program *p, hone_outcome *out, hone_err *err)
@@ -77,7 +73,6 @@ static hone_status run(const sim_state *st, const hone_schedule *s, const hone_p
   } else {
     out->cycles = r.cycles;
     out->warm_cycles = r.warm_cycles;
-    out->counts = r.counts;
     name_bottleneck(&r, out);
   }
   hone_sim_result_fini(&r);

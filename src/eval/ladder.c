@@ -27,11 +27,15 @@ static hone_status simulate(hone_evaluator *sim, int n, hone_rung *rung, const b
   for (int i = 0; i < n && !stop(o);) {
     const hone_schedule *s[PIECE];
     int index[PIECE], m = 0;
-    for (; i < n && m < PIECE; i++)
-      if (pick[i] && !rung[i].simulated) {
-        index[m] = i;
-        s[m++] = &rung[i].schedule;
+    for (; i < n && m < PIECE; i++) {
+      if (!pick[i] || rung[i].simulated) continue;
+      if (o->known && o->known(o->known_arg, &rung[i], &rung[i].sim)) {
+        rung[i].simulated = true;
+        continue;
       }
+      index[m] = i;
+      s[m++] = &rung[i].schedule;
+    }
     hone_outcome out[PIECE];
     hone_status st = hone_evaluator_batch(sim, m, s, out, err);
     if (st != HONE_OK) return st;
@@ -75,22 +79,34 @@ static double lower_ratio(int n, const hone_rung *rung, int64_t *best)
   return q;
 }
 
-/* Marks `samples` places spread evenly over ranks first..n-1: the middle of each stratum. */
-static void mark_samples(int n, int first, int samples, bool *pick)
+static bool affordable(const hone_rung *r, const hone_ladder_options *o)
 {
-  int rest = n - first;
-  if (rest <= 0) return;
-  if (samples > rest) samples = rest;
-  for (int i = 0; i < samples; i++) pick[first + (int)(((int64_t)2 * i + 1) * rest / (2 * (int64_t)samples))] = true;
+  return o->max_events == 0 || r->model.events <= o->max_events;
+}
+
+/* Marks `samples` of the affordable ranks first..n-1, spread evenly: the middle
+ * of each stratum. */
+static void mark_samples(int n, const hone_rung *rung, int first, const hone_ladder_options *o, bool *pick)
+{
+  int64_t rest = 0, seen = 0, taken = 0;
+  for (int i = first; i < n; i++) rest += affordable(&rung[i], o);
+  int64_t samples = hone_min64(o->samples, rest);
+  for (int i = first; i < n && taken < samples; i++) {
+    if (!affordable(&rung[i], o)) continue;
+    if (seen++ != (2 * taken + 1) * rest / (2 * samples)) continue;
+    pick[i] = true;
+    taken++;
+  }
 }
 
 /* Marks the next `chunk` unsimulated rungs that could still win; 0 when none can. */
-static int mark_promising(int n, const hone_rung *rung, int chunk, double q, int64_t best, bool *pick, int *k)
+static int mark_promising(int n, const hone_rung *rung, const hone_ladder_options *o, int chunk, double q, int64_t best,
+                          bool *pick, int *k)
 {
   int marked = 0;
   for (int i = 0; i < n && marked < chunk; i++) {
     pick[i] = false;
-    if (rung[i].simulated || rung[i].model.reason != HONE_REASON_NONE) continue;
+    if (rung[i].simulated || rung[i].model.reason != HONE_REASON_NONE || !affordable(&rung[i], o)) continue;
     if (best != INT64_MAX && (double)rung[i].model.cycles * q >= (double)best) break; /* ordered: nobody after it either */
     pick[i] = true;
     marked++;
@@ -120,14 +136,14 @@ hone_status hone_ladder_run(hone_evaluator *sim, int n, hone_rung *rung, const h
   if (n < 1) return HONE_OK;
   bool *pick = hone_heap_alloc((size_t)n, sizeof *pick);
   int k = o->k < n ? o->k : n;
-  for (int i = 0; i < n; i++) pick[i] = i < k || rung[i].wanted;
-  mark_samples(n, k, o->samples, pick);
+  for (int i = 0; i < n; i++) pick[i] = rung[i].wanted || (i < k && affordable(&rung[i], o));
+  mark_samples(n, rung, k, o, pick);
   hone_status st = simulate(sim, n, rung, pick, o, err);
   while (st == HONE_OK && k < o->max_k && !stop(o)) {
     int64_t best;
     double q = lower_ratio(n, rung, &best);
     int chunk = (int)hone_min64(o->k > 0 ? o->k : 1, o->max_k - k);
-    if (mark_promising(n, rung, chunk, q, best, pick, &k) == 0) break;
+    if (mark_promising(n, rung, o, chunk, q, best, pick, &k) == 0) break;
     st = simulate(sim, n, rung, pick, o, err);
   }
   if (st == HONE_OK) measure(n, rung, k, fidelity);
