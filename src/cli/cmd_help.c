@@ -1,0 +1,120 @@
+/* hone help: overview, one command, or the whole man page, from the option tables. */
+#include "config.h"
+
+#include <string.h>
+
+#include "backend/program.h"
+#include "cli/cli.h"
+#include "eval/evaluator.h"
+#include "store/store.h"
+
+enum { HELP_MAN = CLI_COMMON_COUNT, HELP_COUNT };
+
+static const hone_option options[] = {
+  CLI_COMMON_OPTIONS,
+  { "man", HONE_OPTION_FLAG, 0, 1, NULL, NULL, "Print the man page (roff) of all commands.", false },
+};
+
+static const struct {
+  int code;
+  const char *text;
+} exits[] = {
+  { 0, "done" },
+  { 1, "internal error" },
+  { 2, "bad usage or input" },
+  { 3, "infeasible, or nothing found" },
+  { 4, "file, store or disk error" },
+  { 5, "interrupted; the run can be resumed" },
+};
+
+void cli_version(hone_text *out)
+{
+  hone_text_add(out, "hone %s\n", PACKAGE_VERSION);
+  hone_text_add(out, "compiler    %s\n", __VERSION__);
+  hone_text_add(out, "libraries   jansson %s\n", JANSSON_VERSION);
+#ifdef _OPENMP
+  hone_text_add(out, "threads     OpenMP %d\n", _OPENMP);
+#else
+  hone_text_add(out, "threads     none\n");
+#endif
+  hone_text_add(out, "program     format %d\n", HONE_PROGRAM_VERSION);
+  hone_text_add(out, "store       schema %d\n", HONE_STORE_SCHEMA);
+  hone_text_add(out, "evaluators  %s %d, %s %d\n", hone_evaluator_model.name, hone_evaluator_model.version,
+                hone_evaluator_simulator.name, hone_evaluator_simulator.version);
+  hone_text_add(out, "data        %s\n", HONE_DATADIR);
+}
+
+void cli_overview(hone_text *out)
+{
+  hone_text_add(out, "Hone finds the schedule that keeps an inference accelerator busy, and says how\n"
+                     "far from the limit it is.\n\nUsage: hone COMMAND [OPTIONS]\n\n");
+  for (int i = 0; i < cli_ncommands; i++) hone_text_add(out, "  %-10s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+  hone_text_add(out, "\nhone help COMMAND tells more; hone --version says how it was built.\n\nExit status:\n");
+  for (size_t i = 0; i < sizeof exits / sizeof exits[0]; i++) hone_text_add(out, "  %d  %s\n", exits[i].code, exits[i].text);
+}
+
+void cli_command_help(const cli_command *c, hone_text *out)
+{
+  hone_text_add(out, "hone %s: %s\n\nUsage: hone %s%s%s [OPTIONS]\n\n%s\n\nOptions:\n", c->name, c->summary, c->name,
+                c->arguments ? " " : "", c->arguments ? c->arguments : "", c->detail);
+  hone_options_help(c->option, c->noptions, out);
+}
+
+static void add_paragraphs(const char *s, hone_text *out)
+{
+  for (; *s; s++) {
+    if (s[0] == '\n' && s[1] == '\n') hone_text_add(out, "\n.PP"), s++;
+    if (*s == '-') hone_text_add(out, "\\-");
+    else hone_text_add_bytes(out, s, 1);
+  }
+  hone_text_add(out, "\n");
+}
+
+static void man_page(hone_text *out)
+{
+  hone_text_add(out, ".TH HONE 1 \"\" \"hone %s\" \"User Commands\"\n.SH NAME\nhone \\- search-driven autotuner for inference accelerators\n"
+                     ".SH SYNOPSIS\n.B hone\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n", PACKAGE_VERSION);
+  for (int i = 0; i < cli_ncommands; i++) {
+    const cli_command *c = cli_commands[i];
+    hone_text_add(out, ".SH HONE %s\n\\fBhone %s\\fR", c->name, c->name);
+    if (c->arguments) hone_text_add(out, " \\fI%s\\fR", c->arguments);
+    hone_text_add(out, " [\\fIOPTIONS\\fR]\n.PP\n");
+    add_paragraphs(c->detail, out);
+    hone_options_man(c->option, c->noptions, out);
+  }
+  hone_text_add(out, ".SH EXIT STATUS\n");
+  for (size_t i = 0; i < sizeof exits / sizeof exits[0]; i++) hone_text_add(out, ".TP\n%d\n%s\n", exits[i].code, exits[i].text);
+}
+
+static hone_status run(cli_run *r, hone_err *err)
+{
+  r->json = false; /* help is for people; it has no document */
+  if (r->value[HELP_MAN].i) {
+    man_page(&r->out);
+    return HONE_OK;
+  }
+  if (r->npositional == 0) {
+    cli_overview(&r->out);
+    return HONE_OK;
+  }
+  const cli_command *c = cli_command_find(r->positional[0]);
+  if (c) {
+    cli_command_help(c, &r->out);
+    return HONE_OK;
+  }
+  hone_err_set(err, HONE_USAGE, "cli.unknown-command", "unknown command '%.60s'", r->positional[0]);
+  const char *near = hone_text_nearest(r->positional[0], cli_ncommands, cli_command_name_at, NULL);
+  if (near) hone_err_hint(err, "did you mean '%s'?", near);
+  return HONE_USAGE;
+}
+
+const cli_command cli_help = {
+  .name = "help",
+  .summary = "explain the commands",
+  .arguments = "[COMMAND]",
+  .detail = "Without an argument lists the commands. With --man prints the man page.",
+  .option = options,
+  .noptions = HELP_COUNT,
+  .max_positional = 1,
+  .run = run,
+};

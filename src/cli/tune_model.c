@@ -1,0 +1,324 @@
+/* Every distinct operator of a model, tuned one after another; the table a person
+ * reads and the document a program reads. What is not tuned is listed with its
+ * reason, never dropped. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "cli/tune_int.h"
+#include "model/model_config.h"
+
+/* Totals over the operators tuned, weighted by count. */
+typedef struct {
+  int tuned, failed, skipped;
+  double best, by_default, bound; /* cycles */
+  bool interrupted;
+} totals;
+
+typedef struct {
+  cli_run *r;
+  hone_tune_task *task;
+  tune_progress *progress;
+  hone_model_config config;
+  hone_phase phase;
+  hone_model_formats formats;
+  hone_model_memory memory;
+  hone_model_list list;
+  cli_problem problem; /* of the operator at hand; the machine stays */
+  cli_table table, skipped;
+  json_t *operators, *not_tuned;
+  totals sum;
+} campaign;
+
+static void add_shape(const hone_model_item *item, hone_text *out, json_t *sizes)
+{
+  for (int i = 0; i < item->nsizes; i++) {
+    hone_text_add(out, "%s%s=%" PRId64, i ? "," : "", item->size[i].name, item->size[i].value);
+    json_object_set_new(sizes, item->size[i].name, json_integer(item->size[i].value));
+  }
+}
+
+static void skip(campaign *c, const hone_model_item *item, const char *reason)
+{
+  hone_text shape = { 0 };
+  json_t *sizes = json_object();
+  add_shape(item, &shape, sizes);
+  c->sum.skipped++;
+  cli_table_add(&c->skipped, "%s", item->role);
+  cli_table_add(&c->skipped, "%" PRId64, item->count);
+  cli_table_add(&c->skipped, "%s", shape.data ? shape.data : "");
+  cli_table_add(&c->skipped, "%s", reason);
+  json_array_append_new(c->not_tuned, json_pack("{s:s, s:s, s:I, s:o, s:s}", "role", item->role, "operator", item->operator_name,
+                                                "count", (json_int_t)item->count, "sizes", sizes, "reason", reason));
+  hone_text_fini(&shape);
+}
+
+static void add_row(campaign *c, const hone_model_item *item, const hone_tune_result *x)
+{
+  const cli_problem *p = &c->problem;
+  int64_t best = x->simulated ? x->best.sim_cycles : x->best.model_cycles;
+  hone_text shape = { 0 }, cycles = { 0 }, seconds = { 0 }, schedule = { 0 };
+  for (int d = 0; d < p->op.ndims; d++)
+    if (p->op.dim[d].extent > 1) hone_text_add(&shape, "%s%s=%" PRId64, shape.length ? "," : "", p->op.dim[d].name, p->op.dim[d].extent);
+  bool found = x->best.text && best >= 0;
+  if (found) {
+    cli_text_count(&cycles, best);
+    cli_text_seconds(&seconds, cli_seconds(best, &p->machine));
+    tune_schedule_short(p, &x->best.schedule, &schedule);
+  }
+  tune_shares share = tune_shares_of(p, &x->best.schedule, found ? best : -1);
+  cli_table_add(&c->table, "%s", item->role);
+  cli_table_add(&c->table, "%" PRId64, item->count);
+  cli_table_add(&c->table, "%s", shape.data ? shape.data : "");
+  cli_table_add(&c->table, "%s", found ? cycles.data : "-");
+  cli_table_add(&c->table, "%s", found ? seconds.data : "-");
+  if (found) cli_table_add(&c->table, "%.1f %%", x->gap_pct);
+  else cli_table_add(&c->table, "-");
+  if (isfinite(x->gain_pct)) cli_table_add(&c->table, "%.1f %%", x->gain_pct);
+  else cli_table_add(&c->table, "-");
+  if (isfinite(share.matrix_pct)) cli_table_add(&c->table, "%.0f %% / %.0f %%", share.matrix_pct, share.dram_pct);
+  else cli_table_add(&c->table, "-");
+  cli_table_add(&c->table, "%s", found ? x->best.bottleneck : hone_tune_status_word(x->status));
+  cli_table_add(&c->table, "%s", schedule.data ? schedule.data : "");
+  hone_text_fini(&shape);
+  hone_text_fini(&cycles);
+  hone_text_fini(&seconds);
+  hone_text_fini(&schedule);
+}
+
+static void add_to_totals(totals *t, const hone_model_item *item, const hone_tune_result *x)
+{
+  int64_t best = x->simulated ? x->best.sim_cycles : x->best.model_cycles;
+  int64_t start = x->simulated ? x->by_default.sim_cycles : x->by_default.model_cycles;
+  if (x->status == HONE_TUNE_INTERRUPTED) t->interrupted = true;
+  if (!x->best.text || best < 0) {
+    t->failed++;
+    return;
+  }
+  t->tuned++;
+  t->best += (double)item->count * (double)best;
+  t->by_default += (double)item->count * (double)(x->by_default.text && start >= 0 ? start : best);
+  t->bound += (double)item->count * (double)x->bound.cycles;
+}
+
+static hone_status load_item(campaign *c, const hone_model_item *item, hone_err *err)
+{
+  cli_problem *p = &c->problem;
+  hone_status st = cli_find_file(c->r, "spaces", item->operator_name, p->operator_path, sizeof p->operator_path, err);
+  if (st == HONE_OK)
+    st = hone_operator_load(p->operator_path, item->size, item->nsizes, item->format, item->nformats, item->option, item->noptions,
+                            &p->op, err);
+  if (st == HONE_OK) st = cli_problem_make_space(c->r, p, err);
+  return st;
+}
+
+/* A role that cannot be tuned here (a format the machine lacks, say) is skipped
+ * with the reason; the others go on. */
+static hone_status tune_item(campaign *c, const hone_model_item *item, hone_err *err)
+{
+  hone_tune_result x;
+  hone_text label = { 0 };
+  hone_status st = item->supported ? load_item(c, item, err)
+                                   : hone_err_set(err, HONE_UNSUPPORTED, "model.not-yet", "%s", item->reason);
+  if (st == HONE_INFEASIBLE || st == HONE_UNSUPPORTED) {
+    skip(c, item, err->message);
+    cli_problem_fini(&c->problem);
+    hone_err_init(err);
+    return HONE_OK;
+  }
+  if (st != HONE_OK) return st;
+  hone_text_add(&label, "%s: ", item->role);
+  cli_problem_label(&c->problem, &label);
+  c->task->label = label.data;
+  st = tune_problem(&c->problem, c->task, c->progress, &x, err);
+  if (st == HONE_OK) {
+    json_t *o = tune_document(&c->problem, c->task, &x);
+    json_object_set_new(o, "role", json_string(item->role));
+    json_object_set_new(o, "count", json_integer(item->count));
+    json_array_append_new(c->operators, o);
+    add_row(c, item, &x);
+    add_to_totals(&c->sum, item, &x);
+  }
+  hone_tune_result_fini(&x);
+  hone_text_fini(&label);
+  cli_problem_fini(&c->problem);
+  return st;
+}
+
+/* ---- what to tune ------------------------------------------------------------- */
+
+/* --dtype: all three; --format weights=int8,cache=fp8: one. */
+static hone_status choose_formats(campaign *c, hone_err *err)
+{
+  const hone_option_value *v = c->r->value;
+  hone_format f = c->config.format;
+  hone_status st = v[CLI_DTYPE].given ? cli_format_find(v[CLI_DTYPE].text, &f, err) : HONE_OK;
+  c->formats = (hone_model_formats){ f, f, f };
+  const struct {
+    const char *name;
+    hone_format *format;
+  } parts[] = { { "activations=", &c->formats.activations }, { "weights=", &c->formats.weights }, { "cache=", &c->formats.cache } };
+  for (int i = 0; i < v[CLI_FORMAT].nlist && st == HONE_OK; i++) {
+    const char *item = v[CLI_FORMAT].list[i];
+    size_t p = 0;
+    while (p < 3 && strncmp(item, parts[p].name, strlen(parts[p].name)) != 0) p++;
+    if (p == 3) return hone_err_set(err, HONE_USAGE, "option.value", "--format: '%.60s' is not activations=, weights= or cache=FORMAT", item);
+    st = cli_format_find(item + strlen(parts[p].name), parts[p].format, err);
+  }
+  return st;
+}
+
+static hone_status missing(const char *option, const char *hint, hone_err *err)
+{
+  hone_err_set(err, HONE_USAGE, "option.missing", "--model needs --%s", option);
+  hone_err_hint(err, "%s", hint);
+  return HONE_USAGE;
+}
+
+static hone_status load_model(campaign *c, hone_err *err)
+{
+  const hone_option_value *v = c->r->value;
+  char path[512];
+  if (!v[TUNE_PHASE].given) return missing("phase", "--phase prefill or --phase decode", err);
+  if (!hone_phase_find(v[TUNE_PHASE].text, &c->phase))
+    return hone_err_set(err, HONE_USAGE, "option.value", "--phase: '%.40s' is not prefill or decode", v[TUNE_PHASE].text);
+  if (!v[TUNE_CONTEXT].given) return missing("context", "the tokens of each sequence, e.g. --context 4096", err);
+  hone_status st = cli_machine_load(c->r, &c->problem, err);
+  if (st == HONE_OK) st = cli_find_file(c->r, "models", v[TUNE_MODEL].text, path, sizeof path, err);
+  if (st == HONE_OK) st = hone_model_config_load(path, &c->config, err);
+  if (st == HONE_OK) st = choose_formats(c, err);
+  if (st == HONE_OK)
+    st = hone_model_operators(&c->config, c->phase, v[TUNE_BATCH].i, v[TUNE_CONTEXT].i, &c->formats, &c->list, err);
+  if (st == HONE_OK) st = hone_model_memory_count(&c->config, v[TUNE_BATCH].i, v[TUNE_CONTEXT].i, &c->formats, &c->memory, err);
+  return st;
+}
+
+static json_t *capacity(campaign *c)
+{
+  int64_t have = c->problem.machine.memory[0].capacity_bytes;
+  int64_t deficit = hone_model_memory_deficit(&c->memory, &c->problem.machine);
+  if (deficit > 0) {
+    hone_text t = { 0 };
+    hone_text_add(&t, "the model does not fit %s: weights ", c->problem.machine.name);
+    cli_text_bytes(&t, c->memory.weight_bytes);
+    hone_text_add(&t, " and cache ");
+    cli_text_bytes(&t, c->memory.cache_bytes);
+    hone_text_add(&t, " need ");
+    cli_text_bytes(&t, deficit);
+    hone_text_add(&t, " more than the ");
+    cli_text_bytes(&t, have);
+    hone_text_add(&t, " of DRAM; its operators are tuned all the same");
+    cli_warn(c->r, "machine.capacity", "%s", t.data);
+    hone_text_fini(&t);
+  }
+  return json_pack("{s:b, s:I, s:I, s:I, s:I}", "fits", deficit == 0, "weight_bytes", (json_int_t)c->memory.weight_bytes, "cache_bytes",
+                   (json_int_t)c->memory.cache_bytes, "dram_bytes", (json_int_t)have, "deficit_bytes", (json_int_t)deficit);
+}
+
+/* ---- the whole ---------------------------------------------------------------- */
+
+static hone_status tune_items(campaign *c, hone_err *err)
+{
+  hone_status st = HONE_OK;
+  int of = 0;
+  for (int i = 0; i < c->list.n; i++) of += c->list.item[i].supported;
+  c->progress->of = of;
+  for (int i = 0; i < c->list.n && st == HONE_OK; i++) {
+    const hone_model_item *item = &c->list.item[i];
+    if (cli_interrupted && item->supported) {
+      c->sum.interrupted = true;
+      skip(c, item, "interrupted before its turn");
+      continue;
+    }
+    st = tune_item(c, item, err);
+    c->progress->index += item->supported;
+  }
+  return st;
+}
+
+static hone_tune_status overall(const totals *t)
+{
+  if (t->interrupted) return HONE_TUNE_INTERRUPTED;
+  if (t->tuned + t->failed == 0) return HONE_TUNE_NOTHING_TO_TUNE;
+  return t->tuned == 0 ? HONE_TUNE_ALL_FAILED : HONE_TUNE_BUDGET_SPENT;
+}
+
+static void add_totals_text(const campaign *c, hone_text *out)
+{
+  const totals *t = &c->sum;
+  if (t->tuned == 0) return;
+  double hz = (double)c->problem.machine.clock_hz;
+  hone_text_add(out, "\nOne pass of the %d operators tuned: ", t->tuned);
+  cli_text_seconds(out, t->best / hz);
+  hone_text_add(out, ", default ");
+  cli_text_seconds(out, t->by_default / hz);
+  hone_text_add(out, " (%.1f %% slower), bound ", 100.0 * (t->by_default / t->best - 1.0));
+  cli_text_seconds(out, t->bound / hz);
+  hone_text_add(out, " (the best is %.1f %% above it).\n", 100.0 * (t->best / t->bound - 1.0));
+}
+
+static void report(campaign *c, json_t *fits, double elapsed_s)
+{
+  cli_run *r = c->r;
+  const hone_option_value *v = r->value;
+  hone_tune_status status = overall(&c->sum);
+  r->document = json_object();
+  json_object_set_new(r->document, "status", json_string(hone_tune_status_word(status)));
+  json_object_set_new(r->document, "model", json_pack("{s:s, s:s, s:I, s:I, s:I}", "architecture", c->config.architecture, "phase",
+                                                      hone_phase_name(c->phase), "batch", (json_int_t)v[TUNE_BATCH].i, "context",
+                                                      (json_int_t)v[TUNE_CONTEXT].i, "parameters", (json_int_t)c->memory.parameters));
+  json_object_set_new(r->document, "machine", json_string(c->problem.machine.name));
+  json_object_set_new(r->document, "capacity", fits);
+  json_object_set_new(r->document, "operators", c->operators);
+  json_object_set_new(r->document, "not_tuned", c->not_tuned);
+  json_object_set_new(r->document, "total", json_pack("{s:f, s:f, s:f}", "best_cycles", c->sum.best, "default_cycles", c->sum.by_default,
+                                                      "bound_cycles", c->sum.bound));
+  json_object_set_new(r->document, "seed", json_integer((json_int_t)c->task->seed));
+  json_object_set_new(r->document, "elapsed_s", json_real(elapsed_s));
+  hone_text_add(&r->out, "%s, %s, batch %" PRId64 ", context %" PRId64 ", on %s\n\n", c->config.architecture, hone_phase_name(c->phase),
+                v[TUNE_BATCH].i, v[TUNE_CONTEXT].i, c->problem.machine.name);
+  cli_table_print(&c->table, &r->out);
+  add_totals_text(c, &r->out);
+  hone_text_add(&r->out, "\nNot tuned:\n");
+  cli_table_print(&c->skipped, &r->out);
+  r->outcome = tune_exit(status);
+  if (status == HONE_TUNE_INTERRUPTED) tune_resume_hint(r);
+}
+
+static double now(void)
+{
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void add_head(cli_table *t, const char *const *head)
+{
+  for (int i = 0; i < t->columns; i++) cli_table_add(t, "%s", head[i]);
+}
+
+hone_status tune_model(cli_run *r, hone_tune_task *task, tune_progress *progress, hone_err *err)
+{
+  static const char *const head[] = { "operator", "count", "shape", "cycles", "time", "gap", "gain", "matrix / DRAM peak", "limited by",
+                                      "best schedule" };
+  static const char *const skipped_head[] = { "operator", "count", "shape", "why" };
+  double start = now();
+  campaign *c = hone_heap_alloc(1, sizeof *c);
+  *c = (campaign){ .r = r, .task = task, .progress = progress, .table = { .columns = 10, .align = "lrlrrrrrll" },
+                   .skipped = { .columns = 4, .align = "lrll" }, .operators = json_array(), .not_tuned = json_array() };
+  add_head(&c->table, head);
+  add_head(&c->skipped, skipped_head);
+  hone_status st = load_model(c, err);
+  if (st == HONE_OK) {
+    json_t *fits = capacity(c);
+    st = tune_items(c, err);
+    report(c, fits, now() - start);
+  }
+  free(c);
+  return st;
+}

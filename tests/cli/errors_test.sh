@@ -1,0 +1,84 @@
+#!/bin/sh
+# Bad input: code and exit status of each class, on the built command.
+. "${srcdir:-.}/tests/cli/lib.sh"
+gemmini=$top/data/machines/gemmini-default.yaml
+on_gemmini="--data $top --operator matmul --size m=8,n=8,k=8 --dtype int8"
+
+# Usage.
+expect_error 2 cli.unknown-command "command" hone tunee && says command "tune"
+expect_error 2 option.unknown "option" hone tune --bugdet 5 && says option "--budget"
+expect_error 2 option.value "number" hone tune --budget many
+expect_error 2 option.range "range" hone tune --budget 0
+expect_error 2 option.missing "nothing" hone tune
+# shellcheck disable=SC2086 # several words
+expect_error 2 option.missing "no machine" hone tune $on_gemmini
+# shellcheck disable=SC2086
+expect_error 2 strategy.unknown "strategy" hone tune $on_gemmini --machine "$gemmini" --strategy evolutionery && says strategy "evolutionary"
+
+# Operators, sizes and formats.
+expect_error 2 operator.unknown "operator" hone tune --data "$top" --operator matmull --size m=8,n=8,k=8 --dtype int8 --machine "$gemmini"
+says operator "matmul"
+expect_error 2 "operator.*" "missing size" hone tune --data "$top" --operator matmul --size m=8,n=8 --dtype int8 --machine "$gemmini"
+expect_error 2 "operator.*" "unknown size" hone tune --data "$top" --operator matmul --size m=8,n=8,k=8,kk=2 --dtype int8 --machine "$gemmini"
+expect_error 2 "operator.*" "zero size" hone tune --data "$top" --operator matmul --size m=0,n=8,k=8 --dtype int8 --machine "$gemmini"
+expect_error 2 "*overflow*" "overflow" hone tune --data "$top" --operator matmul \
+  --size m=4000000000000,n=4000000000000,k=4000000000000 --dtype int8 --machine "$gemmini"
+expect_error 2 option.value "beyond 64 bits" hone tune --data "$top" --operator matmul --size m=9223372036854775808,n=8,k=8 \
+  --dtype int8 --machine "$gemmini"
+expect_error 2 format.unknown "format" hone tune --data "$top" --operator matmul --size m=8,n=8,k=8 --dtype int88 --machine "$gemmini"
+expect_error 3 "*" "lacks bf16" hone tune --data "$top" --operator matmul --size m=8,n=8,k=8 --dtype bf16 --machine "$gemmini"
+says "lacks bf16" int8
+[ "$(json "$work/out" status)" = infeasible ] || fail "lacks bf16: status is not infeasible"
+
+# Machines: every edit of a good file below is refused at its place.
+edit() { # edit NAME SED-SCRIPT
+  sed "$2" "$gemmini" > "$work/machine.yaml"
+  cmp -s "$gemmini" "$work/machine.yaml" && fail "$1: the edit changed nothing"
+  # shellcheck disable=SC2086
+  expect_error 2 "*" "$1" hone tune $on_gemmini --machine "$work/machine.yaml" &&
+    { grep -q 'machine.yaml:[0-9]*:[0-9]*:' "$work/err" || fail "$1: no place in the file"; }
+}
+edit "unknown field" 's/^clock:/clokc:/' && says "unknown field" clock
+edit "missing field" '/^clock:/d'
+edit "wrong unit" 's/^clock:.*/clock: 24 MiB/'
+edit "zero" 's/^clock:.*/clock: 0 MHz/'
+edit "negative" 's/^clock:.*/clock: -5 MHz/'
+edit "absurd" 's/^clock:.*/clock: 90000000 GHz/'
+# shellcheck disable=SC2086
+expect_error 2 "*" "machine name" hone tune $on_gemmini --machine gemmini-defualt && says "machine name" gemmini-default
+# shellcheck disable=SC2086
+expect_error 4 "*" "no such machine" hone tune $on_gemmini --machine "$work/none.yaml"
+printf 'a: [1\n' > "$work/broken.yaml"
+# shellcheck disable=SC2086
+expect_error 2 "*" "broken YAML" hone tune $on_gemmini --machine "$work/broken.yaml"
+
+# A space narrowed to nothing, said before any search.
+cat > "$work/empty.yaml" <<'YAML'
+space:
+  constraints:
+    - {name: nothing, require: "1 > 2", reason: a test that allows nothing}
+YAML
+# shellcheck disable=SC2086
+expect 3 "empty space" hone tune $on_gemmini --machine "$gemmini" --space "$work/empty.yaml" --json
+[ "$(json "$work/out" status)" = infeasible ] || fail "empty space: status is not infeasible"
+
+# A store that cannot be written to is found before any budget is spent: the
+# budget here would take hours.
+touch "$work/file"
+# shellcheck disable=SC2086
+expect_error 2 "store.*" "store is a file" hone tune $on_gemmini --machine "$gemmini" --store "$work/file" --budget 1000000000
+# shellcheck disable=SC2086
+expect_error 4 "store.*" "no parent" hone tune $on_gemmini --machine "$gemmini" --store "$work/none/s.hone" --budget 1000000000
+if [ "$(id -u)" -ne 0 ]; then # root may write anywhere
+  mkdir "$work/readonly" && chmod a-w "$work/readonly"
+  # shellcheck disable=SC2086
+  expect_error 4 "store.*" "read-only" hone tune $on_gemmini --machine "$gemmini" --store "$work/readonly/s.hone" --budget 1000000000
+fi
+expect_error 4 "store.*" "no store" hone store info "$work/none.hone"
+
+# Schedules.
+# shellcheck disable=SC2086
+expect_error 2 "schedule.*" "schedule name" hone simulate $on_gemmini --machine "$gemmini" --schedule "tile.9.m=4"
+expect_error 2 "*" "subcommand" hone space shwo && says subcommand show
+[ -e /dev/full ] && { hone --version > /dev/full 2>"$work/err"; [ $? -eq 4 ] || fail "full disk: exit status"; }
+finish

@@ -1,0 +1,170 @@
+/* JSON for the shell tests, so that they need nothing installed:
+ *   json_path FILE a.b.0.c          prints that value (strings bare); exit 1 when absent
+ *   json_path --length FILE a.b     prints the length of an array or object
+ *   json_path --same FILE FILE KEY...  equal but for members named KEY, anywhere?
+ *   json_path --schema SCHEMA FILE  valid? (type, required, properties, items, enum, $ref to #/$defs/)
+ * Without arguments it checks itself, for it is run as a test like the others. */
+#include "config.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static json_t *load(const char *path)
+{
+  json_error_t e;
+  json_t *j = json_load_file(path, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
+  if (j) return j;
+  fprintf(stderr, "%s:%d:%d: %s\n", path, e.line, e.column, e.text);
+  exit(2);
+}
+
+static json_t *walk(json_t *j, const char *path)
+{
+  char part[128];
+  while (j && *path) {
+    size_t n = strcspn(path, ".");
+    snprintf(part, sizeof part, "%.*s", (int)n, path);
+    j = json_is_array(j) ? json_array_get(j, (size_t)strtoul(part, NULL, 10)) : json_object_get(j, part);
+    path += n + (path[n] == '.');
+  }
+  return j;
+}
+
+static int print_value(json_t *j)
+{
+  if (!j) return 1;
+  if (json_is_string(j)) {
+    puts(json_string_value(j));
+    return 0;
+  }
+  char *s = json_dumps(j, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(12));
+  puts(s);
+  free(s);
+  return 0;
+}
+
+static int print_length(json_t *j)
+{
+  if (!j) return 1;
+  printf("%zu\n", json_is_array(j) ? json_array_size(j) : json_object_size(j));
+  return 0;
+}
+
+static void strip(json_t *j, int n, char **keys)
+{
+  const char *key;
+  void *next;
+  size_t i;
+  json_t *v;
+  for (int k = 0; k < n; k++) json_object_del(j, keys[k]);
+  json_object_foreach_safe(j, next, key, v) strip(v, n, keys);
+  json_array_foreach(j, i, v) strip(v, n, keys);
+}
+
+static bool has_type(const json_t *j, const char *type)
+{
+  static const struct {
+    const char *name;
+    json_type a, b;
+  } row[] = { { "object", JSON_OBJECT, JSON_OBJECT }, { "array", JSON_ARRAY, JSON_ARRAY }, { "string", JSON_STRING, JSON_STRING },
+              { "integer", JSON_INTEGER, JSON_INTEGER }, { "number", JSON_INTEGER, JSON_REAL }, { "boolean", JSON_TRUE, JSON_FALSE },
+              { "null", JSON_NULL, JSON_NULL } };
+  for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
+    if (strcmp(row[i].name, type) == 0) return json_typeof(j) == row[i].a || json_typeof(j) == row[i].b;
+  return false;
+}
+
+static int complain(const char *where, const char *what)
+{
+  fprintf(stderr, "%s: %s\n", where[0] ? where : "document", what);
+  return 1;
+}
+
+static int check_type(const json_t *j, json_t *type, const char *where)
+{
+  size_t i;
+  json_t *t;
+  if (!type) return 0;
+  if (json_is_string(type)) return has_type(j, json_string_value(type)) ? 0 : complain(where, "wrong type");
+  json_array_foreach(type, i, t)
+    if (has_type(j, json_string_value(t))) return 0;
+  return complain(where, "wrong type");
+}
+
+static int check_enum(json_t *j, json_t *list, const char *where)
+{
+  size_t i;
+  json_t *v;
+  if (!list) return 0;
+  json_array_foreach(list, i, v)
+    if (json_equal(v, j)) return 0;
+  return complain(where, "not one of the listed values");
+}
+
+static int check(json_t *root, json_t *schema, json_t *j, const char *where)
+{
+  char at[256];
+  size_t i;
+  const char *key;
+  json_t *v, *ref = json_object_get(schema, "$ref");
+  if (ref) return check(root, walk(json_object_get(root, "$defs"), json_string_value(ref) + strlen("#/$defs/")), j, where);
+  int bad = check_type(j, json_object_get(schema, "type"), where) + check_enum(j, json_object_get(schema, "enum"), where);
+  if (json_is_object(j)) {
+    json_array_foreach(json_object_get(schema, "required"), i, v) {
+      if (json_object_get(j, json_string_value(v))) continue;
+      snprintf(at, sizeof at, "%.120s.%.100s", where, json_string_value(v));
+      bad += complain(at, "missing");
+    }
+    json_object_foreach(json_object_get(schema, "properties"), key, v) {
+      json_t *member = json_object_get(j, key);
+      snprintf(at, sizeof at, "%.120s.%.100s", where, key);
+      if (member) bad += check(root, v, member, at);
+    }
+  }
+  json_t *items = json_object_get(schema, "items");
+  if (json_is_array(j) && items)
+    json_array_foreach(j, i, v) {
+      snprintf(at, sizeof at, "%.120s.%zu", where, i);
+      bad += check(root, items, v, at);
+    }
+  return bad;
+}
+
+static int self_check(void)
+{
+  json_t *doc = json_loads("{\"a\": [{\"b\": 7}], \"t\": 1.5}", 0, NULL);
+  json_t *schema = json_loads("{\"type\": \"object\", \"required\": [\"a\", \"c\"],"
+                              " \"properties\": {\"a\": {\"items\": {\"$ref\": \"#/$defs/x\"}}, \"t\": {\"type\": \"integer\"}},"
+                              " \"$defs\": {\"x\": {\"required\": [\"b\"]}}}", 0, NULL);
+  char *keys[] = { (char[]){ "b" } };
+  int bad = json_integer_value(walk(doc, "a.0.b")) != 7;
+  bad += check(schema, schema, doc, "") != 2; /* c is missing, t is no integer */
+  strip(doc, 1, keys);
+  bad += walk(doc, "a.0.b") != NULL;
+  bad += check(schema, schema, doc, "") != 3;
+  json_decref(doc);
+  json_decref(schema);
+  return bad != 0;
+}
+
+int main(int argc, char **argv)
+{
+  if (argc < 2) return self_check();
+  if (argc == 4 && strcmp(argv[1], "--length") == 0) return print_length(walk(load(argv[2]), argv[3]));
+  if (argc == 4 && strcmp(argv[1], "--schema") == 0) {
+    json_t *schema = load(argv[2]);
+    return check(schema, schema, load(argv[3]), "") != 0;
+  }
+  if (argc >= 4 && strcmp(argv[1], "--same") == 0) {
+    json_t *a = load(argv[2]), *b = load(argv[3]);
+    strip(a, argc - 4, argv + 4);
+    strip(b, argc - 4, argv + 4);
+    return !json_equal(a, b);
+  }
+  if (argc == 3) return print_value(walk(load(argv[1]), argv[2]));
+  fprintf(stderr, "usage: see the head of json_path.c\n");
+  return 2;
+}
