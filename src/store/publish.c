@@ -125,10 +125,10 @@ hone_status hone_publish_file(const hone_writer *w, int dir, const char *path, c
       return HONE_IO;
     }
     if (renameat(dir, temporary, dir, name) == 0) break;
-    if (errno == ENOENT && attempt < 3) continue; /* swept by another host's mistake */
+    const bool swept = errno == ENOENT; /* by another host's mistake */
     system_fail(err, path, "store.write", "cannot give a segment its name");
     unlinkat(dir, temporary, 0);
-    return HONE_IO;
+    if (!swept || attempt == 3) return HONE_IO;
   }
   if (!sync_directory(dir)) return system_fail(err, path, "store.write", "cannot make the directory durable");
   return HONE_OK;

@@ -176,6 +176,33 @@ START_TEST(query_merges_segments_in_canonical_order)
 }
 END_TEST
 
+static hone_status check_task(void *arg, const hone_store_task_info *t, hone_err *err)
+{
+  int *n = arg;
+  (void)err;
+  ck_assert(t->records == 400 && t->failed == 100 && t->contested == 0 && t->best_cycles == 1000);
+  ck_assert(hone_hash_cmp(t->operator_hash, hone_hash_text(t->task.operator_text)) == 0);
+  ck_assert(hone_hash_cmp(t->machine_hash, hone_hash_text(t->task.machine_text)) == 0);
+  ck_assert_str_eq(t->evaluator, "simulator");
+  ck_assert_int_eq(t->evaluator_version, 1);
+  ++*n;
+  return HONE_OK;
+}
+
+START_TEST(tasks_are_counted)
+{
+  hone_store *s = written(fill_many);
+  hone_err err = {0};
+  int n = 0;
+  unit_ok(hone_store_tasks(s, NULL, check_task, &n, &err), &err);
+  ck_assert_int_eq(n, 3);
+  unit_ok(hone_store_tasks(s, &(hone_store_filter){.operator_name = "conv2d"}, check_task, &n, &err), &err);
+  ck_assert_int_eq(n, 3);
+  ck_assert_str_eq(hone_store_path(s), fixture_path("s.hone"));
+  unit_close(s);
+}
+END_TEST
+
 START_TEST(filters_narrow)
 {
   hone_store *s = written(fill_many);
@@ -484,6 +511,7 @@ int main(void)
   tcase_add_test(c, every_field_survives);
   tcase_add_test(c, nothing_shows_before_flush);
   tcase_add_test(c, query_merges_segments_in_canonical_order);
+  tcase_add_test(c, tasks_are_counted);
   tcase_add_test(c, filters_narrow);
   tcase_add_test(c, a_visit_can_end_the_walk);
   tcase_add_test(c, top_equals_the_head_of_the_query);
