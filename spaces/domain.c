@@ -248,15 +248,21 @@ static bool multiples(const int64_t *f, hone_domain *d)
 }
 
 /* The smallest tile, in granules, for every distinct number of trips; the last
- * is the whole. A larger tile with as many trips only needs more room. */
+ * is the whole. A larger tile with as many trips only needs more room. Begins at
+ * `from`, so that the many small tiles of a huge extent are never listed. */
 static bool quotients(const int64_t *f, hone_domain *d)
 {
   int64_t of = f[HONE_FIELD_OF], granule = f[HONE_FIELD_GRANULE];
   if (of < 1 || granule < 1) return false;
   int64_t whole = hone_ceil_div(of, granule);
-  for (int64_t tile = 1;;) {
+  int64_t tile = hone_min64(whole, hone_max64(1, hone_ceil_div(hone_max64(1, f[HONE_FIELD_FROM]), granule)));
+  if (tile > 1 && hone_ceil_div(whole, tile - 1) == hone_ceil_div(whole, tile)) { /* not the smallest of its kind: to the next */
     int64_t trips = hone_ceil_div(whole, tile);
-    if (!hone_domain_push(d, trips == 1 ? of : tile * granule)) return false; /* tile * granule < of + granule, and < of here */
+    tile = trips == 1 ? whole : hone_ceil_div(whole, trips - 1);
+  }
+  for (;;) {
+    int64_t trips = hone_ceil_div(whole, tile);
+    if (!hone_domain_push(d, trips == 1 ? of : tile * granule)) return false; /* below `of` where several trips */
     if (trips == 1) return true;
     tile = hone_ceil_div(whole, trips - 1);
   }

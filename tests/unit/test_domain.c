@@ -66,6 +66,25 @@ START_TEST(quotients_by_definition)
 }
 END_TEST
 
+/* `from` only leaves out what lies below it. */
+START_TEST(quotients_from)
+{
+  hone_domain all = {0}, some = {0};
+  for (int64_t e = 1; e <= 60; e++)
+    for (int64_t granule = 1; granule <= 4; granule++)
+      for (int64_t from = 1; from <= e; from++) {
+        generate(HONE_ITEM_QUOTIENTS, e, 1, e, 1, 1, granule, &all);
+        generate(HONE_ITEM_QUOTIENTS, e, from, e, 1, 1, granule, &some);
+        hone_domain_clip(&all, from, e);
+        hone_domain_clip(&some, from, e);
+        ck_assert_msg(all.n == some.n && memcmp(all.own, some.own, (size_t)all.n * sizeof *all.own) == 0,
+                      "of %lld in %lld from %lld", (long long)e, (long long)granule, (long long)from);
+      }
+  hone_domain_fini(&all);
+  hone_domain_fini(&some);
+}
+END_TEST
+
 START_TEST(senseless_fields_are_refused)
 {
   hone_domain d = {0};
@@ -186,6 +205,7 @@ int main(void)
   TCase *t = tcase_create("domain");
   tcase_add_test(t, items);
   tcase_add_test(t, quotients_by_definition);
+  tcase_add_test(t, quotients_from);
   tcase_add_test(t, senseless_fields_are_refused);
   tcase_add_test(t, finding);
   tcase_add_test(t, orders);

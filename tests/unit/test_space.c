@@ -84,6 +84,23 @@ START_TEST(tiles_nest)
 }
 END_TEST
 
+START_TEST(huge_extents_stay_workable)
+{
+  hone_domain d = {0};
+  hone_rng rng;
+  int64_t values[HONE_SPACE_PARAMETERS];
+  hone_rng_init(&rng, 1);
+  fixture_load(&f, "trainium2-core", INT64_C(10000000019), 3, 9, HONE_FORMAT_BF16);
+  ck_assert_msg(fixture_open(&f, NULL) == HONE_OK, "%s", f.err.message);
+  ck_assert(hone_space_domain(f.s, slot("tile.1.m"), values, &d));
+  ck_assert_int_gt(d.n, 100);
+  ck_assert_int_lt(d.n, 5000);
+  ck_assert(hone_space_sample(f.s, &rng, 10, values));
+  hone_domain_fini(&d);
+  fixture_close(&f);
+}
+END_TEST
+
 /* ---- texts ---- */
 
 START_TEST(text_narrows)
@@ -197,6 +214,48 @@ START_TEST(mistakes_are_located)
 }
 END_TEST
 
+START_TEST(files_that_are_not_there)
+{
+  fixture_load(&f, "teaching", 8, 8, 8, HONE_FORMAT_BF16);
+  hone_space_source source = {"/no/such/space.yaml", NULL};
+  ck_assert_int_eq(hone_space_new(&f.op, &f.m, &f.params, &source, 1, &f.s, &f.err), HONE_IO);
+  ck_assert(strstr(f.err.file, "/no/such/space.yaml") || strstr(f.err.message, "/no/such/space.yaml"));
+  fixture_close(&f);
+}
+END_TEST
+
+/* A text with some bytes changed: a space, or a diagnostic with a code. */
+START_TEST(junk)
+{
+  static const char whole[] = "space:\n"
+                              "  let: {half: 'ceildiv(extent.m, 2)'}\n"
+                              "  domains:\n"
+                              "  - parameter: 'tile.{level}.{dim}'\n"
+                              "    foreach: [level, dim]\n"
+                              "    when: dim == m\n"
+                              "    values: [list: [half, 1], quotients: {of: 'tile.{level-1}.{dim}', granule: 4}]\n"
+                              "  constraints:\n"
+                              "  - {name: a, foreach: tensor, require: 'depth.{tensor}.1 <= 2', reason: b}\n";
+  static const char bytes[] = "{}[]:,-' \n.0a/%()<=x\"";
+  fixture_load(&f, "teaching", 8, 8, 8, HONE_FORMAT_BF16);
+  for (uint64_t seed = 1; seed <= 1500; seed++) {
+    char text[sizeof whole];
+    hone_rng rng;
+    hone_rng_init(&rng, seed);
+    memcpy(text, whole, sizeof whole);
+    for (int64_t k = hone_rng_below(&rng, 3); k >= 0; k--)
+      text[hone_rng_below(&rng, (int64_t)sizeof whole - 1)] = bytes[hone_rng_below(&rng, (int64_t)sizeof bytes - 1)];
+    hone_err_init(&f.err);
+    hone_space_source source = {"junk.yaml", text};
+    hone_status st = hone_space_new(&f.op, &f.m, &f.params, &source, 1, &f.s, &f.err);
+    ck_assert_msg(st == HONE_OK || f.err.code[0], "seed %llu: no code\n%s", (unsigned long long)seed, text);
+    if (st == HONE_OK) hone_space_free(f.s);
+    f.s = NULL;
+  }
+  fixture_close(&f);
+}
+END_TEST
+
 START_TEST(empty_domains_are_refused_by_name)
 {
   fixture_load(&f, "teaching", 8, 8, 8, HONE_FORMAT_BF16);
@@ -296,7 +355,10 @@ int main(void)
   tcase_add_test(t, template_is_rich);
   tcase_add_test(t, default_is_inside);
   tcase_add_test(t, tiles_nest);
+  tcase_add_test(t, huge_extents_stay_workable);
   tcase_add_test(t, text_narrows);
+  tcase_add_test(t, files_that_are_not_there);
+  tcase_add_test(t, junk);
   tcase_add_test(t, constraints_say_why);
   tcase_add_test(t, mistakes_are_located);
   tcase_add_test(t, empty_domains_are_refused_by_name);
