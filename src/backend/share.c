@@ -56,7 +56,8 @@ static uint64_t streams_with(const hone_plan *plan, int b, unsigned roles)
 
 static int list_buffer(hone_plan *plan, int b, use *out)
 {
-  int n = 0, kind = plan->e.buffer[b].kind, fill = plan->fill_stream[b], drain = plan->drain_stream[b];
+  const hone_buffer_kind kind = plan->e.buffer[b].kind;
+  int n = 0, fill = plan->fill_stream[b], drain = plan->drain_stream[b];
   uint64_t writers = streams_with(plan, b, HONE_ROLE_WRITES), readers = streams_with(plan, b, HONE_ROLE_READS);
   uint64_t makers = kind == HONE_BUFFER_READ ? bit(fill) : writers;
   int maker = __builtin_ctzll(makers);

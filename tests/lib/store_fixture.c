@@ -111,10 +111,3 @@ int fixture_child(int (*f)(void *), void *arg, unsigned seconds)
   must(waitpid(pid, &status, 0) == pid, "waitpid");
   return WIFEXITED(status) ? WEXITSTATUS(status) : 1000 + WTERMSIG(status);
 }
-
-int fixture_cases(int fallback)
-{
-  const char *text = getenv("HONE_TEST_CASES");
-  const int n = text ? atoi(text) : 0;
-  return n > 0 ? n : fallback;
-}

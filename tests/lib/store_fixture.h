@@ -22,7 +22,5 @@ void fixture_save(const char *path, const void *bytes, size_t n);
 /* Runs f(arg) in a child with a limit of `seconds`; its exit status, or 1000 +
  * the signal that ended it (SIGALRM when it took too long). */
 int fixture_child(int (*f)(void *), void *arg, unsigned seconds);
-/* The number in environment variable HONE_TEST_CASES, else `fallback`. */
-int fixture_cases(int fallback);
 
 #endif

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "ir/machine.h"
 #include "ir/operator.h"
+#include "lib/case_count.h"
 #include "unit/unit.h"
 
 enum { CASES = 1500 };
@@ -86,7 +87,7 @@ START_TEST(damaged_texts_are_loaded_or_refused)
   snprintf(file, sizeof file, "test_ir_texts_%ld.yaml", (long)getpid());
   ck_assert_int_eq(hone_text_load(texts[_i].path, 1 << 20, &text, &n, &err), HONE_OK);
   hone_rng_init(&all, 20);
-  for (int i = 0; i < CASES; i++) {
+  for (int i = 0; i < case_count(CASES); i++) {
     hone_rng_split(&all, (uint64_t)i, &r);
     damage(&r, text, n, &damaged);
     FILE *f = fopen(file, "w");
@@ -99,7 +100,7 @@ START_TEST(damaged_texts_are_loaded_or_refused)
     loaded += s == HONE_OK;
     refused += s != HONE_OK;
   }
-  ck_assert(loaded > 0 && refused > CASES / 4);
+  ck_assert(loaded > 0 && refused > case_count(CASES) / 4);
   unlink(file);
   hone_text_fini(&damaged);
   free(text);

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cost/model.h"
+#include "lib/case_count.h"
 #include "tests/lib/cases.h"
 #include "tests/unit/unit.h"
 
@@ -72,7 +73,7 @@ static void bandwidth_helps(test_case *c, const hone_cost *k)
 START_TEST(invariants)
 {
   int done = 0;
-  for (uint64_t i = 0; done < CASES; i++) {
+  for (uint64_t i = 0; done < case_count(CASES); i++) {
     test_case c;
     if (!case_draw(SEED, i, NULL, &c)) continue;
     hone_cost k = evaluate(&c.op, &c.m, &c.s, c.text);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "cost/model.h"
+#include "lib/case_count.h"
 #include "tests/lib/cases.h"
 #include "tests/lib/walker.h"
 #include "tests/unit/unit.h"
@@ -15,7 +16,7 @@ enum { CASES = 2000, SEED = 1 };
 START_TEST(counts_agree)
 {
   int compared = 0;
-  for (uint64_t i = 0; compared < CASES; i++) {
+  for (uint64_t i = 0; compared < case_count(CASES); i++) {
     test_case c;
     hone_model *model;
     hone_cost cost;
@@ -39,7 +40,7 @@ int main(void)
 {
   Suite *s = suite_create("model against walker");
   TCase *t = tcase_create("random cases");
-  printf("seed %d, %d cases\n", SEED, CASES);
+  printf("seed %d, %d cases\n", SEED, case_count(CASES));
   tcase_set_timeout(t, 120);
   tcase_add_test(t, counts_agree);
   suite_add_tcase(s, t);

@@ -10,6 +10,7 @@
 #include "base/rng.h"
 #include "ir/events.h"
 #include "ir/schedule.h"
+#include "lib/case_count.h"
 
 enum { CASES = 3000, SEED = 20261130 };
 
@@ -148,8 +149,8 @@ static void one_case(uint64_t seed, int *built)
 START_TEST(normal_form)
 {
   int built = 0;
-  for (int i = 0; i < CASES; i++) one_case(SEED + (uint64_t)i, &built);
-  ck_assert_int_gt(built, CASES / 20); /* enough of them had a tree to compare */
+  for (int i = 0; i < case_count(CASES); i++) one_case(SEED + (uint64_t)i, &built);
+  ck_assert_int_gt(built, case_count(CASES) / 20); /* enough of them had a tree to compare */
 }
 END_TEST
 
@@ -161,7 +162,7 @@ int main(int argc, char **argv)
     one_case(strtoull(argv[1], NULL, 10), &built);
     return EXIT_SUCCESS;
   }
-  printf("seeds %d to %d; one again: test_schedule_normal SEED\n", SEED, SEED + CASES - 1);
+  printf("seeds %d to %d; one again: test_schedule_normal SEED\n", SEED, SEED + case_count(CASES) - 1);
   Suite *s = suite_create("schedule normal form");
   TCase *t = tcase_create("normal form");
   tcase_set_timeout(t, 60);

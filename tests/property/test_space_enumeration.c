@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/checked.h"
+#include "lib/case_count.h"
 #include "spaces/keyset.h"
 #include "tests/lib/cases.h"
 #include "tests/unit/space_fixture.h"
@@ -270,7 +271,7 @@ START_TEST(small_spaces_match_brute_force)
 {
   const char *one = getenv("CASE");
   if (one) check_case(strtoull(one, NULL, 10));
-  for (uint64_t i = 1; i <= CASES && !one; i++) check_case(i);
+  for (uint64_t i = 1; i <= (uint64_t)case_count(CASES) && !one; i++) check_case(i);
 }
 END_TEST
 
@@ -308,7 +309,7 @@ static void check_real(uint64_t number)
 
 START_TEST(real_spaces_stay_legal)
 {
-  for (uint64_t i = 1; i <= REAL_CASES; i++) check_real(i);
+  for (uint64_t i = 1; i <= (uint64_t)case_count(REAL_CASES); i++) check_real(i);
 }
 END_TEST
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "lib/case_count.h"
 #include "unit/store_unit.h"
 
 static char path_a[600], path_b[600];
@@ -261,7 +262,7 @@ START_TEST(kill_9_in_compaction_loses_and_repeats_nothing)
   int last = -1;
   hone_rng_init(&rng, 4);
   unit_close(unit_open(path_a, HONE_STORE_WRITE));
-  for (int i = 0; i < fixture_cases(20); i++) {
+  for (int i = 0; i < case_count(20); i++) {
     last = killed_compaction(last, hone_rng_below(&rng, 30000));
     hone_store *s = unit_open(path_a, HONE_STORE_READ);
     ck_assert_int_eq(hone_store_damaged_count(s), 0);
@@ -284,7 +285,7 @@ int main(void)
   Suite *suite = suite_create("store/compact");
   TCase *c = tcase_create("compact");
   tcase_add_checked_fixture(c, setup, teardown);
-  tcase_set_timeout(c, 60 + fixture_cases(20));
+  tcase_set_timeout(c, 60 + case_count(20));
   tcase_add_test(c, compaction_changes_no_record);
   tcase_add_test(c, compaction_respects_the_limit);
   tcase_add_test(c, replaced_segments_do_not_count_again);

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/rng.h"
+#include "lib/case_count.h"
 #include "unit/store_unit.h"
 
 static char store_path[600];
@@ -133,7 +134,7 @@ static int check_after_kill(int acknowledged)
 
 START_TEST(kill_9_loses_nothing_acknowledged)
 {
-  const int kills = fixture_cases(30);
+  const int kills = case_count(30);
   int last = -1;
   hone_rng rng;
   hone_rng_init(&rng, 20);
@@ -405,7 +406,7 @@ int main(void)
   Suite *suite = suite_create("store/crash");
   TCase *c = tcase_create("crash");
   tcase_add_checked_fixture(c, setup, teardown);
-  tcase_set_timeout(c, 60 + fixture_cases(30));
+  tcase_set_timeout(c, 60 + case_count(30));
   tcase_add_test(c, kill_9_loses_nothing_acknowledged);
   tcase_add_test(c, only_dead_writers_are_swept);
   tcase_add_test(c, other_hosts_are_given_a_day);

@@ -8,6 +8,7 @@
 
 #include "base/rng.h"
 #include "store/digest.h"
+#include "lib/case_count.h"
 #include "unit/store_unit.h"
 
 enum { SEAL = 512, RECORD_ROW = 92, HOST_AT = 84, TASK_AT = 64 }; /* docs/store.md; rows are packed */
@@ -133,7 +134,7 @@ END_TEST
 static int flip_bytes(void *arg)
 {
   const char *path = arg;
-  const size_t step = good_bytes / (size_t)fixture_cases(3000) + 1;
+  const size_t step = good_bytes / (size_t)case_count(3000) + 1;
   unsigned char *bytes = malloc(good_bytes);
   hone_rng rng;
   hone_rng_init(&rng, 1);
