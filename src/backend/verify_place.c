@@ -118,7 +118,7 @@ static void make_cells(verify_place *x)
     x->cell = hone_heap_realloc(x->cell, (size_t)x->ncells, sizeof *x->cell);
     x->capacity = x->ncells;
   }
-  memset(x->cell, 0, (size_t)x->ncells * sizeof *x->cell);
+  if (x->ncells > 0) memset(x->cell, 0, (size_t)x->ncells * sizeof *x->cell);
 }
 
 void verify_place_init(verifier *v, verify_place *x, int tensor)
