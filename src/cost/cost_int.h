@@ -27,25 +27,31 @@ typedef struct {
   int64_t busy_cycles; /* of its engine */
 } hone_work;
 
+/* Visits of every buffer and work of every stage over some cuts. */
+typedef struct {
+  hone_cuts cuts;
+  hone_visits visits[HONE_MAX_BUFFERS];
+  hone_work work[HONE_MAX_STAGES];
+} hone_load;
+
 /* One evaluation's working state; lives on the stack. */
 typedef struct {
   const hone_model *c;
   const hone_schedule *s;
   hone_events e;
-  hone_cuts all, first;                       /* all instances; the first, the busiest */
-  hone_visits visits[HONE_MAX_BUFFERS];       /* all instances */
-  hone_visits first_visits[HONE_MAX_BUFFERS]; /* the first */
-  hone_work work[HONE_MAX_STAGES];            /* the first */
-  double cores_used;                          /* cores with work */
-  bool over;
+  hone_load all, first;    /* of all instances; of the first, when there are several */
+  const hone_load *core;   /* of the first instance, the busiest: &all or &first */
+  double cores_used;       /* cores with work */
+  bool over;               /* a count did not fit */
 } hone_evaluation;
 
-/* Fills the counts; sets v->over when one does not fit. */
+/* Visits and work, of all instances or the first. */
+void hone_cost_load(hone_evaluation *v, hone_cuts_of which, hone_load *out);
+/* The counts of v->all. */
 void hone_cost_count(hone_evaluation *v, hone_counts *out);
 /* Of the counted transfers and array slots, femtojoules; -1: not known. */
 int64_t hone_cost_energy(const hone_evaluation *v, const hone_counts *n);
-void hone_cost_work(hone_evaluation *v, int stage, const hone_cuts *cuts, hone_work *out);
-/* Estimates the time from the evaluation's visits and work. */
+/* Estimates the time from v->core. */
 void hone_cost_time(hone_evaluation *v, hone_cost *out);
 
 #endif

@@ -116,7 +116,7 @@ static void map_work(hone_evaluation *v, int stage, hone_work *out)
   add(v, &out->busy_cycles, hone_rate_cycles(rate, out->points));
 }
 
-void hone_cost_work(hone_evaluation *v, int stage, const hone_cuts *cuts, hone_work *out)
+static void stage_work(hone_evaluation *v, int stage, const hone_cuts *cuts, hone_work *out)
 {
   const hone_stage *st = &v->c->op.stage[stage];
   *out = (hone_work){.steps = 1, .points = 1};
@@ -131,23 +131,29 @@ void hone_cost_work(hone_evaluation *v, int stage, const hone_cuts *cuts, hone_w
     map_work(v, stage, out);
 }
 
-void hone_cost_count(hone_evaluation *v, hone_counts *out)
+void hone_cost_load(hone_evaluation *v, hone_cuts_of which, hone_load *out)
 {
   const hone_operator *op = &v->c->op;
+  hone_cuts_make(op, v->s, &v->e, which, &out->cuts);
+  for (int i = 0; i < v->e.nbuffers; i++) {
+    const hone_buffer *b = &v->e.buffer[i];
+    hone_dimset dims = op->stage[__builtin_ctz(b->stages)].dims;
+    hone_visits_count(&v->e, &out->cuts, dims, b->dims, b->position, &out->visits[i], &v->over);
+  }
+  for (int s = 0; s < op->nstages; s++) stage_work(v, s, &out->cuts, &out->work[s]);
+}
+
+void hone_cost_count(hone_evaluation *v, hone_counts *out)
+{
   memset(out, 0, sizeof *out);
   for (int i = 0; i < v->e.nbuffers; i++) {
     const hone_buffer *b = &v->e.buffer[i];
-    if (b->kind == HONE_BUFFER_LOCAL) continue;
-    int stage = __builtin_ctz(b->stages);
-    hone_visits_count(&v->e, &v->all, op->stage[stage].dims, b->dims, b->position, &v->visits[i], &v->over);
-    count_transfers(v, b, &v->visits[i], out);
+    if (b->kind != HONE_BUFFER_LOCAL) count_transfers(v, b, &v->all.visits[i], out);
   }
-  for (int s = 0; s < op->nstages; s++) {
-    hone_work w;
-    hone_cost_work(v, s, &v->all, &w);
-    out->steps[s] = w.steps;
-    out->useful[s] = w.points;
-    out->issued[s] = w.issued;
+  for (int s = 0; s < v->c->op.nstages; s++) {
+    out->steps[s] = v->all.work[s].steps;
+    out->useful[s] = v->all.work[s].points;
+    out->issued[s] = v->all.work[s].issued;
   }
 }
 

@@ -100,22 +100,31 @@ void hone_model_free(hone_model *c)
   free(c);
 }
 
+/* The first instance's own load, when it is not all there is. */
+static void load_core(hone_evaluation *v)
+{
+  v->cores_used = 1;
+  for (int d = 0; d < v->c->op.ndims; d++) v->cores_used *= (double)v->all.cuts.of[d][0].count;
+  v->core = v->cores_used > 1 ? &v->first : &v->all;
+  if (v->core == &v->first) hone_cost_load(v, HONE_CUTS_FIRST, &v->first);
+}
+
 hone_reason hone_model_evaluate(const hone_model *c, const hone_schedule *s, hone_cost *out)
 {
   hone_evaluation v;
   hone_cost cost;
-  hone_reason bad = hone_schedule_check(&c->op, &c->m, s, NULL);
-  if (!bad) bad = hone_events_build(&c->op, &c->m, s, &v.e, NULL);
+  hone_reason bad = hone_schedule_check_events(&c->op, &c->m, s, &v.e, NULL);
   if (bad) return bad;
   v.c = c;
   v.s = s;
   v.over = false;
-  hone_cuts_make(&c->op, s, &v.e, HONE_CUTS_ALL, &v.all);
+  hone_cost_load(&v, HONE_CUTS_ALL, &v.all);
   hone_cost_count(&v, &cost.counts);
   if (v.over) return HONE_REASON_OVERFLOW;
+  load_core(&v);
   hone_cost_time(&v, &cost);
-  cost.energy_fj = hone_cost_energy(&v, &cost.counts);
   if (v.over) return HONE_REASON_OVERFLOW;
+  cost.energy_fj = hone_cost_energy(&v, &cost.counts);
   *out = cost;
   return HONE_REASON_NONE;
 }

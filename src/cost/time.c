@@ -72,7 +72,7 @@ static double run_elements(const timing *t, const hone_buffer *b)
     double length = 1;
     if (a->nterms > 0) {
       int d = a->term[0].dim;
-      const hone_pieces *p = &t->v->first.of[d][hone_cuts_level(&t->v->e, d, b->position)];
+      const hone_pieces *p = &t->v->core->cuts.of[d][hone_cuts_level(&t->v->e, d, b->position)];
       length = (double)p->total / (double)p->count;
     }
     run *= length;
@@ -134,7 +134,7 @@ static void time_vector_flow(const timing *t, const hone_buffer *b, int drain, d
 static void time_buffer(timing *t, int i)
 {
   const hone_buffer *b = &t->v->e.buffer[i];
-  const hone_visits *n = &t->v->first_visits[i];
+  const hone_visits *n = &t->v->core->visits[i];
   flow *f = t->flow[i];
   f[FILL] = f[DRAIN] = (flow){.mover = DMA};
   if (b->kind == HONE_BUFFER_LOCAL) return;
@@ -170,7 +170,7 @@ static double completion(const timing *t, uint32_t stages)
 
 static span fold_step(const timing *t, int stage)
 {
-  const hone_work *w = &t->v->work[stage];
+  const hone_work *w = &t->v->core->work[stage];
   span s = {.time = larger((double)w->busy_cycles, (double)w->steps * t->issue)};
   s.alone = s.time;
   s.need[t->v->s->engine[stage]] = s.time;
@@ -192,7 +192,7 @@ static double joined_time(const timing *t, double first, double second, uint32_t
   for (int i = 0; i < t->v->e.nbuffers; i++) {
     const hone_buffer *b = &t->v->e.buffer[i];
     if (b->kind != HONE_BUFFER_LOCAL || !(b->stages & before) || !(b->stages & stages)) continue;
-    double visits = (double)t->v->first_visits[i].visits, turn = completion(t, UINT32_C(1) << b->writer);
+    double visits = (double)t->v->core->visits[i].visits, turn = completion(t, UINT32_C(1) << b->writer);
     time = larger(time, longest + (sum - longest) / visits);
     time = larger(time, ring(visits, b->depth, sum / visits, turn));
     joined = true;
@@ -246,14 +246,14 @@ static demand demand_of(const timing *t, int i)
   const hone_buffer *b = &t->v->e.buffer[i];
   const flow *f = t->flow[i];
   bool read = b->kind == HONE_BUFFER_READ;
-  demand d = {.visits = (double)t->v->first_visits[i].visits, .share = 1, .depth = b->depth};
+  demand d = {.visits = (double)t->v->core->visits[i].visits, .share = 1, .depth = b->depth};
   d.turn = read ? f[FILL].wait : f[DRAIN].wait + f[FILL].wait * f[FILL].visits / d.visits;
   if (b->child < 0) {
     d.turn += completion(t, b->stages);
     return d;
   }
   const flow *c = t->flow[b->child];
-  double inside = larger((double)t->v->first_visits[b->child].visits / d.visits, 1);
+  double inside = larger((double)t->v->core->visits[b->child].visits / d.visits, 1);
   d.use = read ? c[FILL].wait : c[DRAIN].wait;
   d.share = (inside - 1) / inside;
   return d;
@@ -497,16 +497,7 @@ static void report(const timing *t, const span *all, hone_cost *out)
 void hone_cost_time(hone_evaluation *v, hone_cost *out)
 {
   timing t = {.v = v, .k = &v->c->rates, .issue = INSTRUCTIONS * (double)v->c->m.sequencer.issue_cycles};
-  hone_cuts_make(&v->c->op, v->s, &v->e, HONE_CUTS_FIRST, &v->first);
-  v->cores_used = 1;
-  for (int d = 0; d < v->c->op.ndims; d++) v->cores_used *= (double)v->all.of[d][0].count;
-  for (int i = 0; i < v->e.nbuffers; i++) {
-    const hone_buffer *b = &v->e.buffer[i];
-    hone_dimset dims = v->c->op.stage[__builtin_ctz(b->stages)].dims;
-    hone_visits_count(&v->e, &v->first, dims, b->dims, b->position, &v->first_visits[i], &v->over);
-    time_buffer(&t, i);
-  }
-  for (int s = 0; s < v->c->op.nstages; s++) hone_cost_work(v, s, &v->first, &v->work[s]);
+  for (int i = 0; i < v->e.nbuffers; i++) time_buffer(&t, i);
   span all = fold(&t, 0, v->e.nnodes);
   report(&t, &all, out);
 }

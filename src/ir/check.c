@@ -163,20 +163,26 @@ static hone_reason check_loops(const legality *c, const hone_events *e)
   return HONE_REASON_NONE;
 }
 
-hone_reason hone_schedule_check(const hone_operator *op, const hone_machine *m, const hone_schedule *s, hone_why *why)
+hone_reason hone_schedule_check_events(const hone_operator *op, const hone_machine *m, const hone_schedule *s,
+                                       hone_events *e, hone_why *why)
 {
   legality c = {op, m, s, why};
-  hone_events e;
   if (why) memset(why, 0, sizeof *why);
   hone_reason bad = check_splits(&c);
   if (!bad) bad = check_tiles(&c);
   if (!bad) bad = check_tensors(&c);
   if (!bad) bad = check_stages(&c);
-  if (!bad) bad = hone_events_build(op, m, s, &e, why);
-  if (!bad) bad = check_capacity(&c, &e);
-  if (!bad) bad = check_loops(&c, &e);
+  if (!bad) bad = hone_events_build(op, m, s, e, why);
+  if (!bad) bad = check_capacity(&c, e);
+  if (!bad) bad = check_loops(&c, e);
   if (!why) return bad;
   if (!bad) hone_ir_why(why, bad, -1, -1, -1, -1);
   else if (!why->text[0]) snprintf(why->text, sizeof why->text, "%s", hone_reason_text(bad));
   return bad;
+}
+
+hone_reason hone_schedule_check(const hone_operator *op, const hone_machine *m, const hone_schedule *s, hone_why *why)
+{
+  hone_events e;
+  return hone_schedule_check_events(op, m, s, &e, why);
 }

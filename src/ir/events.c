@@ -16,6 +16,7 @@ typedef struct {
   hone_events *e;
   hone_why *why;
   int join[HONE_MAX_STAGES]; /* join[s]: loops shared by stages s and s+1 */
+  uint64_t positions;        /* bit p: some buffer sits at position p */
 } build;
 
 static hone_reason fail(const build *b, hone_reason r, int level, int tensor, int stage, int dim)
@@ -143,6 +144,7 @@ static hone_reason add_buffer(build *b, hone_buffer x, int *index)
   x.child = -1;
   if (!size_buffer(b, &x)) return fail(b, HONE_REASON_OVERFLOW, x.level, x.tensor, -1, -1);
   *index = b->e->nbuffers;
+  b->positions |= UINT64_C(1) << x.position;
   b->e->buffer[b->e->nbuffers++] = x;
   if (x.parent >= 0 && b->e->buffer[x.parent].child < 0) b->e->buffer[x.parent].child = *index;
   return HONE_REASON_NONE;
@@ -271,6 +273,7 @@ static hone_reason add_moves(build *b, hone_node_kind kind, uint32_t group, uint
 {
   const hone_events *e = b->e;
   bool fill = kind == HONE_NODE_FILL;
+  if (!(b->positions >> p & 1)) return HONE_REASON_NONE;
   for (int k = 1; k < e->nlevels; k++) {
     int level = fill ? k : e->nlevels - k;
     for (int t = 0; t < b->op->ntensors; t++)

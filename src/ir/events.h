@@ -111,6 +111,10 @@ typedef struct {
 hone_reason hone_events_build(const hone_operator *op, const hone_machine *m, const hone_schedule *s, hone_events *out,
                               hone_why *why);
 
+/* hone_schedule_check, leaving the tree it has built when the schedule is legal. */
+hone_reason hone_schedule_check_events(const hone_operator *op, const hone_machine *m, const hone_schedule *s,
+                                       hone_events *out, hone_why *why);
+
 /* Bytes each memory needs per instance: sum over buffers of depth * bytes. */
 void hone_events_footprint(const hone_events *e, int64_t bytes[HONE_MAX_LEVELS]);
 
