@@ -69,7 +69,7 @@ static void loop_enter(sim *s, sim_stream *t, const hone_insn *i, bool taken)
     return;
   }
   sim_loop *l = &t->loop[t->depth++];
-  *l = (sim_loop){.begin = t->pc + 1, .end = s->match[t->pc], .range = i->a, .left = parent.length, .step = i->n,
+  *l = (sim_loop){.begin = t->pc + 1, .range = i->a, .left = parent.length, .step = i->n,
                   .trips = hone_ceil_div(parent.length, i->n)};
   t->range[i->a].dim = parent.dim;
   set_bit(&t->several, t->depth - 1, l->trips > 1);

@@ -83,7 +83,7 @@ typedef struct {
 /* ---- Streams ---------------------------------------------------------------- */
 
 typedef struct {
-  int begin, end; /* first instruction of the body, the END */
+  int begin; /* first instruction of the body */
   uint8_t range;
   int64_t left, step, counter, trips; /* left: length from the current piece's start on */
 } sim_loop;
@@ -117,7 +117,6 @@ typedef struct {
   int pc, runs_left;
   sim_state state;
   int64_t time; /* the sequencer's own clock */
-  int64_t blocked_from;
   /* loops: bit i of a mask is the i-th open loop, outermost first */
   int depth;
   uint32_t at_zero, at_last, several;
