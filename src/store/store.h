@@ -122,10 +122,16 @@ hone_status hone_store_query(hone_store *s, const hone_store_filter *filter, hon
 hone_status hone_store_top(hone_store *s, const hone_store_filter *filter, int k, hone_store_visit visit, void *arg,
                            hone_err *err);
 /* The best known schedule of exactly this task and evaluator version (0: any).
- * Texts of *out are copied into a. NOT_FOUND says what differs from the nearest
- * record there is. */
+ * Texts of *out are copied into a. NOT_FOUND as hone_store_why_miss. */
 hone_status hone_store_best(hone_store *s, const hone_store_task *task, const char *evaluator, int evaluator_version,
                             hone_arena *a, hone_record *out, hone_err *err);
+
+/* Why a lookup misses: NOT_FOUND with the first field that differs from the nearest
+ * record (err->path: operator, machine, evaluator, evaluator_version or schedule)
+ * and how, or that there are failures only. HONE_OK when it would not miss.
+ * schedule NULL: any. */
+hone_status hone_store_why_miss(hone_store *s, const hone_store_task *task, const char *evaluator, int evaluator_version,
+                                const char *schedule, hone_err *err);
 
 /* Totals over the snapshot. */
 typedef struct {

@@ -211,8 +211,6 @@ void hone_segment_name(uint64_t digest, char out[HONE_SEGMENT_NAME]);
 /* Sorts b and makes it a durable segment. */
 hone_status hone_store_publish(hone_store *s, hone_batch *b, char name[HONE_SEGMENT_NAME], hone_err *err);
 void hone_store_set_aside(hone_store *s, const char *file, const hone_err *why);
-hone_status hone_store_missing(const hone_store *s, const hone_store_task *task, const char *evaluator, int version,
-                               hone_err *err); /* why.c: NOT_FOUND, with the first field that differs */
 
 /* ---- merge.c: k-way merge of sorted segments ---- */
 

@@ -241,5 +241,5 @@ hone_status hone_store_best(hone_store *s, const hone_store_task *task, const ch
   best b = {.arena = a, .out = out};
   const hone_status st = hone_store_top(s, &f, 1, keep_best, &b, err);
   if (st != HONE_OK) return st;
-  return b.any ? HONE_OK : hone_store_missing(s, task, evaluator, evaluator_version, err);
+  return b.any ? HONE_OK : hone_store_why_miss(s, task, evaluator, evaluator_version, NULL, err);
 }

@@ -1,6 +1,7 @@
-/* Why a lookup missed: the first field, in order of identity (operator, machine,
- * evaluator, version), in which every record differs from what was asked for, and
- * how the nearest one differs there. */
+/* Why a lookup misses: the first field, in order of identity (operator, machine,
+ * evaluator, version, schedule), in which every record differs from what was asked
+ * for, and how the nearest one differs there. Nearest: same name, then the longest
+ * common beginning. */
 #include "config.h"
 
 #include "store/store_int.h"
@@ -29,7 +30,6 @@ static int line_of(const char *text, size_t at, const char **line, int *length)
   return number;
 }
 
-/* Same name first, then the longest common beginning. */
 static const hone_task *nearest(const hone_part *p, int n, const char *name, bool machine, const char *text)
 {
   const hone_task *best = NULL;
@@ -82,7 +82,55 @@ static hone_status field_differs(hone_err *err, const char *field, const char *f
   return HONE_NOT_FOUND;
 }
 
-static hone_status explain(hone_part *p, int n, const hone_store_task *task, const char *evaluator, int version, hone_err *err)
+/* The blank-separated word of text that holds byte `at`. */
+static int word_of(const char *text, size_t at, const char **word)
+{
+  const char *begin = text + at;
+  while (begin > text && begin[-1] != ' ')
+    begin--;
+  *word = begin;
+  const size_t n = strcspn(begin, " ");
+  return n > 60 ? 60 : (int)n;
+}
+
+typedef struct {
+  const char *asked;
+  hone_text nearest;
+  bool any, found, succeeded;
+} schedule_search;
+
+static hone_status compare_schedule(void *arg, const hone_record *r, hone_err *err)
+{
+  schedule_search *q = arg;
+  (void)err;
+  const bool same = q->asked && !strcmp(r->schedule, q->asked);
+  q->found |= same;
+  q->succeeded |= !hone_record_failed(r) && (same || !q->asked);
+  if (q->asked && (!q->any || common_prefix(q->asked, r->schedule) > common_prefix(q->asked, q->nearest.data))) {
+    hone_text_clear(&q->nearest);
+    hone_text_add(&q->nearest, "%s", r->schedule);
+  }
+  q->any = true;
+  return HONE_OK;
+}
+
+static hone_status judge_schedules(const schedule_search *q, hone_err *err)
+{
+  const char *a, *b;
+  if (q->succeeded) return HONE_OK;
+  if (!q->asked) return hone_err_set(err, HONE_NOT_FOUND, "store.miss", "recorded, but every schedule failed");
+  if (q->found) return hone_err_set(err, HONE_NOT_FOUND, "store.miss", "recorded, but this schedule failed");
+  const size_t at = common_prefix(q->asked, q->nearest.data);
+  const int na = word_of(q->asked, at, &a), nb = word_of(q->nearest.data, at, &b);
+  hone_err_set(err, HONE_NOT_FOUND, "store.miss", "recorded, but not this schedule; the nearest differs first in '%.*s' asked, '%.*s' stored",
+               na, a, nb, b);
+  hone_err_path(err, "schedule");
+  return HONE_NOT_FOUND;
+}
+
+/* NOT_FOUND when no task matches; HONE_OK leaves the schedules to look at. */
+static hone_status explain_task(hone_part *p, int n, const hone_store_task *task, const char *evaluator, int version,
+                                hone_err *err)
 {
   const char *operator_text = task->operator_text ? task->operator_text : "";
   const char *machine_text = task->machine_text ? task->machine_text : "";
@@ -99,20 +147,25 @@ static hone_status explain(hone_part *p, int n, const hone_store_task *task, con
     return field_differs(err, "evaluator", "recorded, but not by evaluator '%s' version %d: there is '%s' version %d", evaluator,
                          version, t->evaluator, t->evaluator_version);
   t = p[n - 1].task;
-  n = keep_matching(p, n, &(hone_store_filter){.evaluator_version = version});
+  n = keep_matching(p, n, &(hone_store_filter){.evaluator = evaluator, .evaluator_version = version});
   if (n == 0)
     return field_differs(err, "evaluator_version", "recorded, but not by evaluator '%s' version %d: '%s' version %d is stale",
                          evaluator, version, t->evaluator, t->evaluator_version);
-  return hone_err_set(err, HONE_NOT_FOUND, "store.miss", "recorded, but every schedule failed");
+  return HONE_OK;
 }
 
-hone_status hone_store_missing(const hone_store *s, const hone_store_task *task, const char *evaluator, int version,
-                               hone_err *err)
+hone_status hone_store_why_miss(hone_store *s, const hone_store_task *task, const char *evaluator, int evaluator_version,
+                                const char *schedule, hone_err *err)
 {
   int n;
+  schedule_search q = {.asked = schedule};
+  const hone_store_filter f = {.task = task, .evaluator = evaluator, .evaluator_version = evaluator_version};
   hone_part *part = hone_store_parts(s, NULL, &n);
-  const hone_status st = explain(part, n, task, evaluator, version, err);
+  hone_status st = explain_task(part, n, task, evaluator, evaluator_version, err);
   free(part);
-  if (s->ndamaged) hone_err_hint(err, "%d damaged segments were not read", s->ndamaged);
+  if (st == HONE_OK) st = hone_store_query(s, &f, compare_schedule, &q, err);
+  if (st == HONE_OK) st = judge_schedules(&q, err);
+  hone_text_fini(&q.nearest);
+  if (st == HONE_NOT_FOUND && s->ndamaged) hone_err_hint(err, "%d damaged segments were not read", s->ndamaged);
   return st;
 }

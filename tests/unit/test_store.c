@@ -431,6 +431,27 @@ START_TEST(best_is_exact_and_says_why_not)
 }
 END_TEST
 
+START_TEST(why_miss_names_the_parameter)
+{
+  hone_store *s = written(fill_best);
+  const hone_record want = unit_record(1, 1, 0), failed = unit_record(1, 3, 0);
+  const struct {
+    const char *schedule, *path, *word;
+  } miss_of[] = {{failed.schedule, "", "this schedule failed"},
+                 {"tile.1.m=2 order.1=n,m,k at.W.1=3", "schedule", "'order.1=n,m,k' asked, 'order.1=m,n,k' stored"},
+                 {"tile.1.m=2", "schedule", "'tile.1.m=2' asked"}};
+  hone_err err = {0};
+  unit_ok(hone_store_why_miss(s, &want.task, "simulator", 1, want.schedule, &err), &err);
+  unit_ok(hone_store_why_miss(s, &want.task, "simulator", 1, NULL, &err), &err);
+  for (size_t i = 0; i < sizeof miss_of / sizeof *miss_of; i++) {
+    ck_assert_int_eq(hone_store_why_miss(s, &want.task, "simulator", 1, miss_of[i].schedule, &err), HONE_NOT_FOUND);
+    ck_assert_str_eq(err.path, miss_of[i].path);
+    ck_assert_msg(strstr(err.message, miss_of[i].word) != NULL, "'%s' in: %s", miss_of[i].word, err.message);
+  }
+  unit_close(s);
+}
+END_TEST
+
 START_TEST(exports_hold_every_record)
 {
   hone_store *s = written(fill_every_field);
@@ -521,6 +542,7 @@ int main(void)
   tcase_add_test(c, copies_of_a_segment_count_once);
   tcase_add_test(c, one_file_is_not_written_to);
   tcase_add_test(c, best_is_exact_and_says_why_not);
+  tcase_add_test(c, why_miss_names_the_parameter);
   tcase_add_test(c, exports_hold_every_record);
   tcase_add_test(c, odd_texts_survive);
   tcase_add_test(c, paths_of_any_bytes_work);
