@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lib/case_count.h"
 #include "tests/lib/cases.h"
 #include "tests/unit/unit.h"
 #include "backend/backend.h"
@@ -51,8 +52,8 @@ static void verify(const test_case *c, const hone_program *p)
 
 START_TEST(schedules_compile_and_verify)
 {
-  int drawn = 0, refused = 0;
-  for (uint64_t i = 0; drawn < CASES; i++) {
+  int drawn = 0, refused = 0, wanted = case_count(CASES);
+  for (uint64_t i = 0; drawn < wanted; i++) {
     test_case c;
     if (!case_draw(SEED, i, NULL, &c)) continue;
     drawn++;
@@ -66,17 +67,17 @@ START_TEST(schedules_compile_and_verify)
     hone_program_free(p);
     case_fini(&c);
   }
-  printf("%d of %d legal schedules could not be allocated\n", refused, CASES);
-  ck_assert_msg(refused * 100 <= CASES, "%d of %d legal schedules could not be allocated", refused, CASES);
+  printf("%d of %d legal schedules could not be allocated\n", refused, drawn);
+  ck_assert_msg(refused * 100 <= drawn, "%d of %d legal schedules could not be allocated", refused, drawn);
 }
 END_TEST
 
 START_TEST(few_semaphores)
 {
-  int shared = 0;
-  for (uint64_t i = 0; i < FEW_CASES; i++) {
+  int shared = 0, drawn = case_count(FEW_CASES);
+  for (int i = 0; i < drawn; i++) {
     test_case c;
-    if (!case_draw(SEED + 1, i, NULL, &c)) continue;
+    if (!case_draw(SEED + 1, (uint64_t)i, NULL, &c)) continue;
     hone_program *all = compile(&c);
     for (int n = all ? all->nsemaphores - 1 : 0; n > 0; n--) {
       c.m.sequencer.semaphores = n;
@@ -90,7 +91,7 @@ START_TEST(few_semaphores)
     hone_program_free(all);
     case_fini(&c);
   }
-  ck_assert_int_gt(shared, FEW_CASES / 10);
+  ck_assert_int_gt(shared, drawn / 10);
 }
 END_TEST
 
@@ -128,15 +129,15 @@ static int flip(const test_case *c, const uint8_t *bytes, size_t n, hone_rng *r)
 START_TEST(damaged_bytes)
 {
   const case_options small = {.max_steps = 300, .max_points = 4096};
-  int decoded = 0;
-  for (uint64_t i = 0; i < FLIP_CASES; i++) {
+  int decoded = 0, drawn = case_count(FLIP_CASES);
+  for (int i = 0; i < drawn; i++) {
     test_case c;
     uint8_t *bytes;
     size_t n;
     hone_rng r;
     hone_err err;
-    if (!case_draw(SEED + 2, i, &small, &c)) continue;
-    hone_rng_init(&r, i);
+    if (!case_draw(SEED + 2, (uint64_t)i, &small, &c)) continue;
+    hone_rng_init(&r, (uint64_t)i);
     hone_program *p = compile(&c);
     if (p) {
       ck_assert(hone_program_encode(p, &bytes, &n, &err) == HONE_OK);
@@ -151,7 +152,7 @@ START_TEST(damaged_bytes)
     hone_program_free(p);
     case_fini(&c);
   }
-  ck_assert_int_gt(decoded, FLIPS);
+  ck_assert_int_gt(decoded, drawn);
 }
 END_TEST
 
@@ -159,7 +160,7 @@ int main(void)
 {
   Suite *s = suite_create("backend on random schedules");
   TCase *t = tcase_create("random cases");
-  printf("seed %d, %d cases\n", SEED, CASES);
+  printf("seed %d, %d cases\n", SEED, case_count(CASES));
   tcase_set_timeout(t, 120);
   tcase_add_test(t, schedules_compile_and_verify);
   tcase_add_test(t, few_semaphores);
