@@ -46,6 +46,7 @@ typedef struct {
   hone_evaluation *v;
   const hone_rates *k;
   flow flow[HONE_MAX_BUFFERS][2];
+  int queue[HONE_MAX_BUFFERS][2]; /* of DMA flows */
   double issue;
 } timing;
 
@@ -154,6 +155,19 @@ static void time_buffer(timing *t, int i)
   }
 }
 
+/* Buffers take the load queues, and the store queues, in turn. */
+static void assign_queues(timing *t)
+{
+  const hone_dma *d = &t->v->c->m.dma;
+  int turn[2] = {0, 0}, count[2] = {d->load_queues, d->store_queues};
+  for (int i = 0; i < t->v->e.nbuffers; i++) {
+    for (int way = FILL; way <= DRAIN; way++) {
+      const flow *f = &t->flow[i][way];
+      if (f->visits >= 1 && f->mover == DMA) t->queue[i][way] = turn[way]++ % count[way];
+    }
+  }
+}
+
 /* ---- Fold ---- */
 
 /* From the last pass of a step to its result, for the stages that touch a buffer. */
@@ -184,6 +198,45 @@ static double ring(double visits, int depth, double use, double turn)
   return rounds > 1 ? rounds * (use + turn) - turn : 0;
 }
 
+/* The way in or out once: whole transfers, and their latencies only. */
+typedef struct {
+  double whole, latency;
+} passage;
+
+static void pass_longer(passage *longest, const passage *p)
+{
+  longest->whole = larger(longest->whole, p->whole);
+  longest->latency = larger(longest->latency, p->latency);
+}
+
+/* From the buffer at the engine to DRAM. */
+static passage chain(const timing *t, int buffer, int way, double start)
+{
+  passage p = {start, start};
+  for (int k = buffer; k >= 0; k = t->v->e.buffer[k].parent) {
+    p.whole += t->flow[k][way].wait;
+    p.latency += t->flow[k][way].latency;
+  }
+  return p;
+}
+
+/* Between stages that meet in DRAM: the last result on its way out, then the first
+ * on its way in. */
+static double handover(const timing *t, uint32_t before, uint32_t stages)
+{
+  const hone_operator *op = &t->v->c->op;
+  double longest = 0;
+  for (int s = 0; stages >> s; s++) {
+    for (int r = 0; (stages >> s & 1) && r < op->stage[s].nreads; r++) {
+      int writer = hone_operator_writer(op, op->stage[s].read[r].tensor), buffer = t->v->e.read_buffer[s][r];
+      if (writer < 0 || !(before >> writer & 1) || t->v->e.buffer[buffer].kind != HONE_BUFFER_READ) continue;
+      passage out = chain(t, t->v->e.write_buffer[writer], DRAIN, completion(t, UINT32_C(1) << writer));
+      longest = larger(longest, out.whole + chain(t, buffer, FILL, 0).whole);
+    }
+  }
+  return longest;
+}
+
 /* Two times joined at the intermediates between `before` and `stages`. */
 static double joined_time(const timing *t, double first, double second, uint32_t before, uint32_t stages)
 {
@@ -197,7 +250,7 @@ static double joined_time(const timing *t, double first, double second, uint32_t
     time = larger(time, ring(visits, b->depth, sum / visits, turn));
     joined = true;
   }
-  return joined ? time : sum;
+  return joined ? time : sum + handover(t, before, stages);
 }
 
 static void append(const timing *t, span *all, const span *part, uint32_t before, uint32_t stages)
@@ -241,13 +294,32 @@ typedef struct {
   int depth;
 } demand;
 
+/* What other fills that fall on the same visits add to a fill of buffer i: all of
+ * what is before it in its queue or as short of copies, else its share of the
+ * DRAM while they overlap. */
+static double crowding(const timing *t, int i)
+{
+  const flow *f = &t->flow[i][FILL];
+  double sum = 0, own = f->wait - f->latency;
+  if (f->mover != DMA || f->visits < 1) return 0;
+  for (int k = 0; k < t->v->e.nbuffers; k++) {
+    const flow *g = &t->flow[k][FILL];
+    const hone_buffer *b = &t->v->e.buffer[k];
+    if (k == i || g->mover != DMA || g->visits < 1 || !(b->stages & t->v->e.buffer[i].stages)) continue;
+    bool whole = t->queue[k][FILL] == t->queue[i][FILL] || b->depth == 1;
+    double other = g->wait - g->latency;
+    sum += (whole ? other : smaller(own, other)) * smaller(1, g->visits / f->visits);
+  }
+  return sum;
+}
+
 static demand demand_of(const timing *t, int i)
 {
   const hone_buffer *b = &t->v->e.buffer[i];
   const flow *f = t->flow[i];
   bool read = b->kind == HONE_BUFFER_READ;
   demand d = {.visits = (double)t->v->core->visits[i].visits, .share = 1, .depth = b->depth};
-  d.turn = read ? f[FILL].wait : f[DRAIN].wait + f[FILL].wait * f[FILL].visits / d.visits;
+  d.turn = read ? f[FILL].wait + crowding(t, i) : f[DRAIN].wait + f[FILL].wait * f[FILL].visits / d.visits;
   if (b->child < 0) {
     d.turn += completion(t, b->stages);
     return d;
@@ -339,28 +411,6 @@ static span fold(const timing *t, int from, int end)
 
 /* ---- Ends ---- */
 
-/* The way in or out once: whole transfers, and their latencies only. */
-typedef struct {
-  double whole, latency;
-} passage;
-
-static void pass_longer(passage *longest, const passage *p)
-{
-  longest->whole = larger(longest->whole, p->whole);
-  longest->latency = larger(longest->latency, p->latency);
-}
-
-/* From the buffer at the engine to DRAM. */
-static passage chain(const timing *t, int buffer, int way, double start)
-{
-  passage p = {start, start};
-  for (int k = buffer; k >= 0; k = t->v->e.buffer[k].parent) {
-    p.whole += t->flow[k][way].wait;
-    p.latency += t->flow[k][way].latency;
-  }
-  return p;
-}
-
 /* The first fills on the way to the first step: the slowest chain of reads, and
  * the transfers of all of them, for they share the DRAM. */
 static passage prologue(const timing *t)
@@ -403,18 +453,16 @@ static double last_use(const timing *t, const span *all)
 }
 
 /* What the DMA queues need: transfers of one queue overlap while fewer than
- * in_flight are under way. Buffers take the queues in turn. */
+ * in_flight are under way. */
 static double queues(const timing *t)
 {
-  const hone_dma *d = &t->v->c->m.dma;
   double need[2][HONE_MAX_BUFFERS] = {{0}}, longest = 0;
-  int turn[2] = {0, 0}, count[2] = {d->load_queues, d->store_queues};
   for (int i = 0; i < t->v->e.nbuffers; i++) {
     for (int way = FILL; way <= DRAIN; way++) {
       const flow *f = &t->flow[i][way];
       if (f->visits < 1 || f->mover != DMA) continue;
-      double *q = &need[way][turn[way]++ % count[way]];
-      *q += f->visits * f->wait / d->in_flight;
+      double *q = &need[way][t->queue[i][way]];
+      *q += f->visits * f->wait / t->v->c->m.dma.in_flight;
       longest = larger(longest, *q);
     }
   }
@@ -498,6 +546,7 @@ void hone_cost_time(hone_evaluation *v, hone_cost *out)
 {
   timing t = {.v = v, .k = &v->c->rates, .issue = INSTRUCTIONS * (double)v->c->m.sequencer.issue_cycles};
   for (int i = 0; i < v->e.nbuffers; i++) time_buffer(&t, i);
+  assign_queues(&t);
   span all = fold(&t, 0, v->e.nnodes);
   report(&t, &all, out);
 }
