@@ -1,6 +1,7 @@
 /* The program format: bytes there and back, what decode refuses, the listing. */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,6 +157,26 @@ START_TEST(listing)
 }
 END_TEST
 
+/* docs/microcode.md has a row for every instruction, with isa.def's words. */
+START_TEST(documented)
+{
+  static const char *const rows[][2] = {
+#define HONE_INSN(id, name, engines, timing, help) {name, help},
+#include "backend/isa.def"
+#undef HONE_INSN
+  };
+  char *text, row[256];
+  size_t n;
+  ck_assert_int_eq(hone_text_load(HONE_SRCDIR "/docs/microcode.md", 1 << 20, &text, &n, &err), HONE_OK);
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    snprintf(row, sizeof row, "| `%s` | ", rows[i][0]);
+    const char *at = strstr(text, row);
+    ck_assert_msg(at && strstr(at, rows[i][1]) && strstr(at, rows[i][1]) < strchr(at, '\n'), "%s is not as in isa.def", rows[i][0]);
+  }
+  free(text);
+}
+END_TEST
+
 int main(void)
 {
   Suite *s = suite_create("program");
@@ -163,6 +184,7 @@ int main(void)
   tcase_add_test(t, there_and_back);
   tcase_add_test(t, structure_is_checked);
   tcase_add_test(t, listing);
+  tcase_add_test(t, documented);
   suite_add_tcase(s, t);
   return unit_run(s);
 }
