@@ -459,6 +459,9 @@ static hone_status start(run *r, hone_err *err)
   if (st == HONE_OK) st = hone_evaluator_new(&hone_evaluator_model, t->op, t->machine, &r->model, err);
   if (st == HONE_OK && t->machine->tile_machine)
     st = hone_evaluator_new(&hone_evaluator_simulator, t->op, t->machine, &r->sim, err);
+  /* The strategy is not told the budget: what it proposes must not depend on how
+   * far the run will go, so that a run by time is reproduced by its budget, and a
+   * longer run begins with the shorter one. */
   hone_strategy_setup setup = { .space = t->space, .seed = t->seed, .options = t->strategy_options,
                                 .noptions = t->nstrategy_options };
   if (st == HONE_OK) st = hone_strategy_new(t->strategy, &setup, &r->strategy, err);

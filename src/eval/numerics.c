@@ -28,7 +28,7 @@
 #include "eval/evaluator.h"
 #include "ir/reference.h"
 
-enum { LARGEST_VALUE = 3, MAX_POINTS = 1 << 21 };
+enum { LARGEST_VALUE = 3, MAX_POINTS = 1 << 24 };
 
 typedef struct {
   const hone_operator *op;
