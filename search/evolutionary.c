@@ -26,7 +26,7 @@ static const hone_option options_table[NOPTIONS] = {
                  .help = "Random points a population starts with."},
     [STALL] = {.name = "stall", .type = HONE_OPTION_INT, .min = 1, .max = 1000000, .fallback = "400", .argument = "N",
                .help = "Results without progress after which a new population is drawn."},
-    [CLIMB] = {.name = "climb", .type = HONE_OPTION_INT, .min = 0, .max = 100, .fallback = "25", .argument = "PERCENT",
+    [CLIMB] = {.name = "climb", .type = HONE_OPTION_INT, .min = 0, .max = 100, .fallback = "15", .argument = "PERCENT",
                .help = "Share of proposals spent on neighbours before the final polish."}};
 
 enum { SAMPLE_TRIES = 50, CROSS_PERCENT = 25, PRIOR_CHOICES = 4, POLISH_PERCENT = 70, BREED_TRIES = 40, TOURNAMENT = 3 };
