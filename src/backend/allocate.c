@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-static hone_reason fail(hone_why *why, hone_reason r, int level, int64_t have, int64_t limit, const char *what)
+hone_reason hone_backend_fail(hone_why *why, hone_reason r, int level, int64_t have, int64_t limit, const char *what)
 {
   if (!why) return r;
   *why = (hone_why){.reason = r, .level = level, .tensor = -1, .stage = -1, .dim = -1, .have = have, .limit = limit};
@@ -30,15 +30,15 @@ static hone_reason place_buffers(hone_program *p, const hone_machine *m, hone_wh
     hone_program_buffer *x = &p->buffer[b];
     int64_t align = hone_max64(m->memory[x->level].align_bytes, 1), bytes;
     if (!hone_checked_mul(x->slot_bytes, x->copies, &bytes) || !hone_checked_add(top[x->level], align - 1, &x->base))
-      return fail(why, HONE_REASON_OVERFLOW, x->level, 0, 0, "bytes of a buffer");
+      return hone_backend_fail(why, HONE_REASON_OVERFLOW, x->level, 0, 0, "bytes of a buffer");
     x->base -= x->base % align;
-    if (!hone_checked_add(x->base, bytes, &top[x->level])) return fail(why, HONE_REASON_OVERFLOW, x->level, 0, 0, "bytes of a buffer");
+    if (!hone_checked_add(x->base, bytes, &top[x->level])) return hone_backend_fail(why, HONE_REASON_OVERFLOW, x->level, 0, 0, "bytes of a buffer");
   }
   for (int l = 1; l < m->nlevels; l++)
     if (top[l] > region_bytes(m, l)) {
       char what[HONE_MAX_NAME + 16];
       snprintf(what, sizeof what, "bytes of %s", m->memory[l].name);
-      return fail(why, HONE_REASON_ALLOCATION, l, top[l], region_bytes(m, l), what);
+      return hone_backend_fail(why, HONE_REASON_ALLOCATION, l, top[l], region_bytes(m, l), what);
     }
   return HONE_REASON_NONE;
 }
@@ -50,12 +50,12 @@ hone_reason hone_backend_allocate(hone_program *p, const hone_machine *m, hone_w
   hone_resources use;
   hone_backend_resources(p, &use);
   const hone_sequencer *q = &m->sequencer;
-  if (use.semaphores > q->semaphores) return fail(why, HONE_REASON_ALLOCATION, -1, use.semaphores, q->semaphores, "semaphores");
+  if (use.semaphores > q->semaphores) return hone_backend_fail(why, HONE_REASON_ALLOCATION, -1, use.semaphores, q->semaphores, "semaphores");
   if (use.buffers > q->address_registers)
-    return fail(why, HONE_REASON_ALLOCATION, -1, use.buffers, q->address_registers, "address registers");
-  if (use.loop_depth > q->loop_depth) return fail(why, HONE_REASON_ALLOCATION, -1, use.loop_depth, q->loop_depth, "nested loops");
+    return hone_backend_fail(why, HONE_REASON_ALLOCATION, -1, use.buffers, q->address_registers, "address registers");
+  if (use.loop_depth > q->loop_depth) return hone_backend_fail(why, HONE_REASON_ALLOCATION, -1, use.loop_depth, q->loop_depth, "nested loops");
   if (use.microcode_bytes > q->microcode_bytes)
-    return fail(why, HONE_REASON_MICROCODE, -1, use.microcode_bytes, q->microcode_bytes, "bytes of microcode");
+    return hone_backend_fail(why, HONE_REASON_MICROCODE, -1, use.microcode_bytes, q->microcode_bytes, "bytes of microcode");
   return HONE_REASON_NONE;
 }
 

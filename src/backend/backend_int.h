@@ -82,5 +82,7 @@ void hone_plan_emit(const hone_plan *plan, hone_program *p); /* into an empty pr
 /* Addresses to the buffers of p, semaphores to the limit, both with numbers in
  * *why when they do not fit. */
 hone_reason hone_backend_allocate(hone_program *p, const hone_machine *m, hone_why *why);
+/* Notes "what: have of limit" in *why (NULL allowed); returns r. */
+hone_reason hone_backend_fail(hone_why *why, hone_reason r, int level, int64_t have, int64_t limit, const char *what);
 
 #endif

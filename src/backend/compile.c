@@ -34,23 +34,26 @@ static hone_status check_supported(const hone_operator *op, const hone_machine *
   return HONE_OK;
 }
 
-/* Strides of a box in a buffer are 32 bits wide. */
-static bool strides_fit(const hone_events *e)
+/* What the program format itself has room for. */
+static hone_reason check_format(const hone_plan *plan, hone_why *why)
 {
-  for (int b = 0; b < e->nbuffers; b++)
-    if (e->buffer[b].elements > INT32_MAX) return false;
-  return true;
+  int64_t have = plan->too_many ? 257 : 0, limit = 256;
+  const char *what = "semaphores of a program";
+  for (int b = 0; b < plan->e.nbuffers; b++)
+    if (have <= limit && plan->e.buffer[b].elements > INT32_MAX) { /* strides are 32 bits wide */
+      have = plan->e.buffer[b].elements;
+      limit = INT32_MAX;
+      what = "elements of a buffer";
+    }
+  return have > limit ? hone_backend_fail(why, HONE_REASON_ALLOCATION, -1, have, limit, what) : HONE_REASON_NONE;
 }
 
 static hone_status lower(hone_plan *plan, hone_program **out, hone_reason *reason, hone_why *why, hone_err *err)
 {
   hone_status st = hone_plan_make(plan, err);
   if (st) return st;
-  if (plan->too_many || !strides_fit(&plan->e)) {
-    *reason = HONE_REASON_ALLOCATION;
-    if (why) *why = (hone_why){.reason = *reason, .level = -1, .tensor = -1, .stage = -1, .dim = -1};
-    return HONE_OK;
-  }
+  *reason = check_format(plan, why);
+  if (*reason) return HONE_OK;
   hone_program *p = hone_heap_alloc(1, sizeof *p);
   hone_plan_emit(plan, p);
   *reason = hone_backend_allocate(p, plan->m, why);

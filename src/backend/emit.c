@@ -75,9 +75,10 @@ static uint32_t mask_of(const emitter *e, hone_loopset set)
 static hone_predicate when(const emitter *e, const hone_buffer *x, hone_visit visit, hone_edge edge)
 {
   hone_predicate w = {0};
-  if (e->nopen > 0) {
+  uint32_t keys = mask_of(e, x->keys);
+  if (keys != mask_of(e, ~(hone_loopset)0)) { /* when every open loop is a key, every turn is a visit of its own */
     w.visit = (uint8_t)visit;
-    w.visit_mask = mask_of(e, x->keys);
+    w.visit_mask = keys;
   }
   w.edge_mask = mask_of(e, x->reduced);
   if (w.edge_mask || edge == HONE_EDGE_NOT_FIRST || edge == HONE_EDGE_NOT_LAST)
