@@ -33,6 +33,7 @@ static void load(const char *machine, hone_format format, int64_t rows, int64_t 
 
 static void compile(void)
 {
+  hone_program_free(p);
   ck_assert_msg(hone_backend_compile(&op, &m, &s, &p, &reason, &why, &err) == HONE_OK, "%s", err.message);
 }
 
@@ -209,7 +210,6 @@ END_TEST
 START_TEST(resources_run_out)
 {
   load_returning();
-  hone_program_free(p);
   m.sequencer.semaphores = 3;
   compile();
   ck_assert(p == NULL);
