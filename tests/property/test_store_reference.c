@@ -6,6 +6,7 @@
 #include <inttypes.h>
 
 #include "base/rng.h"
+#include "lib/case_count.h"
 #include "unit/store_unit.h"
 
 enum { TASKS = 3, SCHEDULES = 9, OUTCOMES = 4, MOST = 250, CASES = 8 };
@@ -152,7 +153,7 @@ static void run_case(uint64_t seed)
 START_TEST(stores_agree_with_the_reference)
 {
   const char *one = getenv("HONE_TEST_SEED");
-  const int cases = one ? 1 : fixture_cases(CASES);
+  const int cases = one ? 1 : case_count(CASES);
   for (int i = 0; i < cases; i++) {
     const uint64_t seed = one ? strtoull(one, NULL, 10) : 1000 + (uint64_t)i;
     printf("HONE_TEST_SEED=%" PRIu64 " tests/property/test_store_reference\n", seed);
@@ -166,7 +167,7 @@ int main(void)
 {
   Suite *suite = suite_create("store/reference");
   TCase *c = tcase_create("reference");
-  tcase_set_timeout(c, 60 + 4 * fixture_cases(CASES));
+  tcase_set_timeout(c, 60 + 4 * case_count(CASES));
   tcase_add_test(c, stores_agree_with_the_reference);
   suite_add_tcase(suite, c);
   return unit_run(suite);
