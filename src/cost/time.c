@@ -1,13 +1,8 @@
 /* Estimated time of one schedule, of the first core, whose blocks are largest.
  *
- * Flows. The fills and the drains of a buffer are a flow: `visits` transfers that
- * occupy a mover (and the DRAM) for `busy` in all, and each take `wait` from being
- * allowed to being done. DMA and DRAM work on the contiguous runs of a box: a run
- * costs the DMA at least burst_bytes, the DRAM whole accesses and, when it is
- * shorter than a row, the share of a row miss that other banks do not hide.
- *
- * Fold. The event tree is folded from the inside out, in totals over all visits.
- * A list of events takes at least what it contains and what each resource needs.
+ * The moves between memories are flows (flows.c). The event tree is folded from
+ * the inside out, in totals over all visits. A list of events takes at least what
+ * it contains and what each resource needs.
  * A buffer with n copies is a ring of n slots; a slot is filled, used and released
  * in turn, so with V visits around an inside of T, each use T / V and each turn
  * `o` (transfer and completion latencies),
@@ -30,25 +25,7 @@
 
 #include <string.h>
 
-#include "cost/cost_int.h"
-
-enum { DMA = HONE_MAX_ENGINES, DRAM, RESOURCES };
-enum { FILL, DRAIN };
-enum { INSTRUCTIONS = 3 }; /* a stream issues around one event: wait, event, signal */
-
-typedef struct {
-  double visits, busy, dram;
-  double wait, latency; /* of one transfer; without the time it moves through DMA and DRAM */
-  int mover;            /* resource */
-} flow;
-
-typedef struct {
-  hone_evaluation *v;
-  const hone_rates *k;
-  flow flow[HONE_MAX_BUFFERS][2];
-  int queue[HONE_MAX_BUFFERS][2]; /* of DMA flows */
-  double issue;
-} timing;
+#include "cost/flows.h"
 
 /* What a list of events needs over all its visits; `alone` is its time without
  * the needs of DMA and DRAM. */
@@ -57,121 +34,10 @@ typedef struct {
   double need[RESOURCES];
 } span;
 
-static double larger(double a, double b) { return a > b ? a : b; }
-static double smaller(double a, double b) { return a < b ? a : b; }
-
-/* ---- Flows ---- */
-
-/* Contiguous run of the average box, in elements. */
-static double run_elements(const timing *t, const hone_buffer *b)
-{
-  const hone_tensor *x = &t->v->c->op.tensor[b->tensor];
-  const uint8_t *layout = x->layout[t->v->s->layout[b->tensor]];
-  double run = 1;
-  for (int i = x->rank - 1; i >= 0; i--) {
-    const hone_affine *a = &b->access.axis[layout[i]].affine;
-    double length = 1;
-    if (a->nterms > 0) {
-      int d = a->term[0].dim;
-      const hone_pieces *p = &t->v->core->cuts.of[d][hone_cuts_level(&t->v->e, d, b->position)];
-      length = (double)p->total / (double)p->count;
-    }
-    run *= length;
-    if (length < (double)x->extent[layout[i]]) break;
-  }
-  return run;
-}
-
-/* Adds n transfers of `elements` in all, `width` bytes each, between DRAM and chip. */
-static void add_dram_flow(const timing *t, const hone_buffer *b, flow *f, double n, double elements, double width)
-{
-  const hone_rates *k = t->k;
-  double run = run_elements(t, b), runs = elements / run, bytes = run * width;
-  if (n < 1) return;
-  double dma = runs * larger(bytes, k->burst) / k->dma;
-  double accesses = bytes / k->access, whole = (double)(int64_t)accesses;
-  if (whole < accesses) whole += 1;
-  double dram = runs * whole * k->access / k->stream;
-  if (bytes < k->row) dram += runs * k->miss * (1 - bytes / k->row);
-  f->visits += n;
-  f->busy += dma;
-  f->dram += dram * t->v->cores_used;
-  f->mover = DMA;
-}
-
-static void time_dram_flows(const timing *t, const hone_buffer *b, const hone_visits *n, flow f[2])
-{
-  const hone_operator *op = &t->v->c->op;
-  double width = hone_format_bits(op->tensor[b->tensor].format) / 8;
-  double visits = (double)n->visits, elements = (double)n->elements;
-  if (b->kind == HONE_BUFFER_READ) {
-    add_dram_flow(t, b, &f[FILL], visits, elements, width);
-    return;
-  }
-  double wide = hone_format_bits(op->stage[b->writer].accumulator) / 8;
-  double distinct = (double)n->distinct, coverage = (double)n->coverage;
-  add_dram_flow(t, b, &f[FILL], visits - distinct, elements - coverage, wide);
-  add_dram_flow(t, b, &f[DRAIN], visits - distinct, elements - coverage, wide);
-  add_dram_flow(t, b, &f[DRAIN], distinct, coverage, width);
-}
-
-static int outer_level(const timing *t, const hone_buffer *b)
-{
-  return b->parent < 0 ? 0 : t->v->e.buffer[b->parent].level;
-}
-
-static void time_vector_flow(const timing *t, const hone_buffer *b, int drain, double visits, double elements, flow *f)
-{
-  const hone_machine *m = &t->v->c->m;
-  int outer = outer_level(t, b);
-  int e = drain ? hone_machine_mover(m, b->level, outer) : hone_machine_mover(m, outer, b->level);
-  if (e < 0 || visits < 1) return;
-  f->visits = visits;
-  f->mover = e;
-  f->busy = visits * (double)m->engine[e].vector.startup_cycles + elements / t->k->move[e];
-  f->wait = f->latency = f->busy / visits + t->issue;
-}
-
-static void time_buffer(timing *t, int i)
-{
-  const hone_buffer *b = &t->v->e.buffer[i];
-  const hone_visits *n = &t->v->core->visits[i];
-  flow *f = t->flow[i];
-  f[FILL] = f[DRAIN] = (flow){.mover = DMA};
-  if (b->kind == HONE_BUFFER_LOCAL) return;
-  double visits = (double)n->visits, elements = (double)n->elements;
-  bool written = b->kind == HONE_BUFFER_WRITTEN;
-  if (b->mover == HONE_MOVE_VECTOR) {
-    double back = visits - (double)n->distinct, returning = elements - (double)n->coverage;
-    time_vector_flow(t, b, FILL, written ? back : visits, written ? returning : elements, &f[FILL]);
-    if (written) time_vector_flow(t, b, DRAIN, visits, elements, &f[DRAIN]);
-    return;
-  }
-  time_dram_flows(t, b, n, f);
-  for (int way = FILL; way <= DRAIN; way++) {
-    if (f[way].visits < 1) continue;
-    f[way].latency = t->k->setup + (way == FILL ? t->k->latency : t->k->turnaround) + t->issue;
-    f[way].wait = f[way].latency + larger(f[way].busy, f[way].dram) / f[way].visits;
-  }
-}
-
-/* Buffers take the load queues, and the store queues, in turn. */
-static void assign_queues(timing *t)
-{
-  const hone_dma *d = &t->v->c->m.dma;
-  int turn[2] = {0, 0}, count[2] = {d->load_queues, d->store_queues};
-  for (int i = 0; i < t->v->e.nbuffers; i++) {
-    for (int way = FILL; way <= DRAIN; way++) {
-      const flow *f = &t->flow[i][way];
-      if (f->visits >= 1 && f->mover == DMA) t->queue[i][way] = turn[way]++ % count[way];
-    }
-  }
-}
-
 /* ---- Fold ---- */
 
 /* From the last pass of a step to its result, for the stages that touch a buffer. */
-static double completion(const timing *t, uint32_t stages)
+static double completion(const hone_timing *t, uint32_t stages)
 {
   double longest = 0;
   for (int s = 0; stages >> s; s++) {
@@ -182,7 +48,7 @@ static double completion(const timing *t, uint32_t stages)
   return longest + t->issue;
 }
 
-static span fold_step(const timing *t, int stage)
+static span fold_step(const hone_timing *t, int stage)
 {
   const hone_work *w = &t->v->core->work[stage];
   span s = {.time = larger((double)w->busy_cycles, (double)w->steps * t->issue)};
@@ -210,7 +76,7 @@ static void pass_longer(passage *longest, const passage *p)
 }
 
 /* From the buffer at the engine to DRAM. */
-static passage chain(const timing *t, int buffer, int way, double start)
+static passage chain(const hone_timing *t, int buffer, int way, double start)
 {
   passage p = {start, start};
   for (int k = buffer; k >= 0; k = t->v->e.buffer[k].parent) {
@@ -222,7 +88,7 @@ static passage chain(const timing *t, int buffer, int way, double start)
 
 /* Between stages that meet in DRAM: the last result on its way out, then the first
  * on its way in. */
-static double handover(const timing *t, uint32_t before, uint32_t stages)
+static double handover(const hone_timing *t, uint32_t before, uint32_t stages)
 {
   const hone_operator *op = &t->v->c->op;
   double longest = 0;
@@ -238,7 +104,7 @@ static double handover(const timing *t, uint32_t before, uint32_t stages)
 }
 
 /* Two times joined at the intermediates between `before` and `stages`. */
-static double joined_time(const timing *t, double first, double second, uint32_t before, uint32_t stages)
+static double joined_time(const hone_timing *t, double first, double second, uint32_t before, uint32_t stages)
 {
   double sum = first + second, longest = larger(first, second), time = 0;
   bool joined = false;
@@ -253,7 +119,7 @@ static double joined_time(const timing *t, double first, double second, uint32_t
   return joined ? time : sum + handover(t, before, stages);
 }
 
-static void append(const timing *t, span *all, const span *part, uint32_t before, uint32_t stages)
+static void append(const hone_timing *t, span *all, const span *part, uint32_t before, uint32_t stages)
 {
   all->time = joined_time(t, all->time, part->time, before, stages);
   all->alone = joined_time(t, all->alone, part->alone, before, stages);
@@ -297,13 +163,13 @@ typedef struct {
 /* What other fills that fall on the same visits add to a fill of buffer i: all of
  * what is before it in its queue or as short of copies, else its share of the
  * DRAM while they overlap. */
-static double crowding(const timing *t, int i)
+static double crowding(const hone_timing *t, int i)
 {
-  const flow *f = &t->flow[i][FILL];
+  const hone_flow *f = &t->flow[i][FILL];
   double sum = 0, own = f->wait - f->latency;
   if (f->mover != DMA || f->visits < 1) return 0;
   for (int k = 0; k < t->v->e.nbuffers; k++) {
-    const flow *g = &t->flow[k][FILL];
+    const hone_flow *g = &t->flow[k][FILL];
     const hone_buffer *b = &t->v->e.buffer[k];
     if (k == i || g->mover != DMA || g->visits < 1 || !(b->stages & t->v->e.buffer[i].stages)) continue;
     bool whole = t->queue[k][FILL] == t->queue[i][FILL] || b->depth == 1;
@@ -313,10 +179,10 @@ static double crowding(const timing *t, int i)
   return sum;
 }
 
-static demand demand_of(const timing *t, int i)
+static demand demand_of(const hone_timing *t, int i)
 {
   const hone_buffer *b = &t->v->e.buffer[i];
-  const flow *f = t->flow[i];
+  const hone_flow *f = t->flow[i];
   bool read = b->kind == HONE_BUFFER_READ;
   demand d = {.visits = (double)t->v->core->visits[i].visits, .share = 1, .depth = b->depth};
   d.turn = read ? f[FILL].wait + crowding(t, i) : f[DRAIN].wait + f[FILL].wait * f[FILL].visits / d.visits;
@@ -324,7 +190,7 @@ static demand demand_of(const timing *t, int i)
     d.turn += completion(t, b->stages);
     return d;
   }
-  const flow *c = t->flow[b->child];
+  const hone_flow *c = t->flow[b->child];
   double inside = larger((double)t->v->core->visits[b->child].visits / d.visits, 1);
   d.use = read ? c[FILL].wait : c[DRAIN].wait;
   d.share = (inside - 1) / inside;
@@ -333,23 +199,23 @@ static demand demand_of(const timing *t, int i)
 
 /* One copy that leaves and returns: its next contents come only when it has left,
  * and its child's only then. */
-static void add_return(const timing *t, int i, turns *x)
+static void add_return(const hone_timing *t, int i, turns *x)
 {
   const hone_buffer *b = &t->v->e.buffer[i];
-  const flow *f = t->flow[i];
+  const hone_flow *f = t->flow[i];
   if (b->depth == 1 && b->child >= 0 && f[FILL].visits > 0) add_turn(x, f[DRAIN].wait + f[FILL].wait, f[FILL].visits);
 }
 
 /* The engine that fills this buffer also drains some of the stage's: turns where
  * both fall on one visit. */
-static void add_alternation(const timing *t, int i, turns *x)
+static void add_alternation(const hone_timing *t, int i, turns *x)
 {
   const hone_buffer *b = &t->v->e.buffer[i];
-  const flow *f = &t->flow[i][FILL];
+  const hone_flow *f = &t->flow[i][FILL];
   double drains = 0, wait = 0;
   if (f->mover == DMA || f->visits < 1) return;
   for (int k = 0; k < t->v->e.nbuffers; k++) {
-    const flow *g = &t->flow[k][DRAIN];
+    const hone_flow *g = &t->flow[k][DRAIN];
     if (!(t->v->e.buffer[k].stages & b->stages) || g->visits < 1 || g->mover != f->mover) continue;
     drains = larger(drains, g->visits);
     wait = larger(wait, g->wait);
@@ -358,7 +224,7 @@ static void add_alternation(const timing *t, int i, turns *x)
 }
 
 /* The buffers of one list of events, around an inside that is folded already. */
-static void fold_buffers(const timing *t, int from, int end, span *all)
+static void fold_buffers(const hone_timing *t, int from, int end, span *all)
 {
   const hone_evaluation *v = t->v;
   turns single = {.n = 0};
@@ -367,7 +233,7 @@ static void fold_buffers(const timing *t, int from, int end, span *all)
     const hone_event_node *n = &v->e.node[i];
     if (n->kind != HONE_NODE_FILL && n->kind != HONE_NODE_DRAIN) continue;
     const hone_buffer *b = &v->e.buffer[n->index];
-    const flow *f = &t->flow[n->index][n->kind == HONE_NODE_DRAIN];
+    const hone_flow *f = &t->flow[n->index][n->kind == HONE_NODE_DRAIN];
     all->need[f->mover] += f->busy;
     all->need[DRAM] += f->dram;
     if (n->kind == HONE_NODE_FILL) add_alternation(t, n->index, &single);
@@ -390,7 +256,7 @@ static void fold_buffers(const timing *t, int from, int end, span *all)
   }
 }
 
-static span fold(const timing *t, int from, int end)
+static span fold(const hone_timing *t, int from, int end)
 {
   const hone_evaluation *v = t->v;
   span all = {0};
@@ -413,13 +279,13 @@ static span fold(const timing *t, int from, int end)
 
 /* The first fills on the way to the first step: the slowest chain of reads, and
  * the transfers of all of them, for they share the DRAM. */
-static passage prologue(const timing *t)
+static passage prologue(const hone_timing *t)
 {
   passage longest = {0, 0};
   double moves = 0;
   for (int i = 0; i < t->v->e.nbuffers; i++) {
     const hone_buffer *b = &t->v->e.buffer[i];
-    const flow *f = &t->flow[i][FILL];
+    const hone_flow *f = &t->flow[i][FILL];
     if (b->kind != HONE_BUFFER_READ || !(b->stages & 1)) continue;
     passage p = chain(t, i, FILL, 0);
     pass_longer(&longest, &p);
@@ -430,7 +296,7 @@ static passage prologue(const timing *t)
 }
 
 /* The last results on their way out. */
-static passage epilogue(const timing *t)
+static passage epilogue(const hone_timing *t)
 {
   passage longest = {0, 0};
   for (int s = 0; s < t->v->c->op.nstages; s++) {
@@ -441,7 +307,7 @@ static passage epilogue(const timing *t)
 }
 
 /* The engine work that follows the last load: one use of the buffer loaded most often. */
-static double last_use(const timing *t, const span *all)
+static double last_use(const hone_timing *t, const span *all)
 {
   double loads = 1, busiest = 0;
   for (int e = 0; e < DMA; e++) busiest = larger(busiest, all->need[e]);
@@ -454,12 +320,12 @@ static double last_use(const timing *t, const span *all)
 
 /* What the DMA queues need: transfers of one queue overlap while fewer than
  * in_flight are under way. */
-static double queues(const timing *t)
+static double queues(const hone_timing *t)
 {
   double need[2][HONE_MAX_BUFFERS] = {{0}}, longest = 0;
   for (int i = 0; i < t->v->e.nbuffers; i++) {
     for (int way = FILL; way <= DRAIN; way++) {
-      const flow *f = &t->flow[i][way];
+      const hone_flow *f = &t->flow[i][way];
       if (f->visits < 1 || f->mover != DMA) continue;
       double *q = &need[way][t->queue[i][way]];
       *q += f->visits * f->wait / t->v->c->m.dma.in_flight;
@@ -471,7 +337,7 @@ static double queues(const timing *t)
 
 /* ---- Result ---- */
 
-static hone_cause cause_of(const timing *t, int resource)
+static hone_cause cause_of(const hone_timing *t, int resource)
 {
   if (resource == DMA) return HONE_CAUSE_DMA;
   if (resource == DRAM) return HONE_CAUSE_DRAM;
@@ -482,7 +348,7 @@ static int64_t whole(double cycles) { return (int64_t)(cycles + 0.5); }
 
 enum { MOST_BITS = 62 }; /* estimates beyond are reported as overflow */
 
-static void report_busy(const timing *t, const span *all, hone_cost *out)
+static void report_busy(const hone_timing *t, const span *all, hone_cost *out)
 {
   out->busy_matrix = out->busy_vector = 0;
   for (int r = 0; r < DMA; r++) {
@@ -494,7 +360,7 @@ static void report_busy(const timing *t, const span *all, hone_cost *out)
   out->busy_dram = whole(all->need[DRAM]);
 }
 
-static void report(const timing *t, const span *all, hone_cost *out)
+static void report(const hone_timing *t, const span *all, hone_cost *out)
 {
   int top = 0;
   for (int r = 1; r < RESOURCES; r++) {
@@ -544,9 +410,8 @@ static void report(const timing *t, const span *all, hone_cost *out)
 
 void hone_cost_time(hone_evaluation *v, hone_cost *out)
 {
-  timing t = {.v = v, .k = &v->c->rates, .issue = INSTRUCTIONS * (double)v->c->m.sequencer.issue_cycles};
-  for (int i = 0; i < v->e.nbuffers; i++) time_buffer(&t, i);
-  assign_queues(&t);
+  hone_timing t = {.v = v, .k = &v->c->rates, .issue = INSTRUCTIONS * (double)v->c->m.sequencer.issue_cycles};
+  hone_cost_flows(&t);
   span all = fold(&t, 0, v->e.nnodes);
   report(&t, &all, out);
 }
