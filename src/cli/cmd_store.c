@@ -211,10 +211,49 @@ static hone_status export(cli_run *r, hone_store *s, hone_err *err)
   return st;
 }
 
+/* ---- maintenance ------------------------------------------------------------ */
+
+static void add_counts(cli_run *r, int n, const char *const *name, const int64_t *count)
+{
+  for (int i = 0; i < n; i++) {
+    json_object_set_new(r->document, name[i], json_integer(count[i]));
+    hone_text_add(&r->out, "%s%" PRId64 " %s", i ? ", " : "", count[i], name[i]);
+  }
+  hone_text_add(&r->out, "\n");
+}
+
+static hone_status compact(cli_run *r, hone_store *s, hone_err *err)
+{
+  hone_store_compaction c;
+  hone_status st = hone_store_compact(s, 0, &c, err);
+  if (st == HONE_OK) add_counts(r, 3, (const char *const[]){ "merged", "made", "removed" }, (int64_t[]){ c.merged, c.made, c.removed });
+  return st;
+}
+
+static hone_status merge(cli_run *r, hone_store *s, hone_err *err)
+{
+  hone_store_merger m = { 0 };
+  hone_status st = hone_store_merge(s, r->positional[2], &m, err);
+  add_counts(r, 3, (const char *const[]){ "copied", "known", "damaged" }, (int64_t[]){ m.copied, m.known, m.damaged });
+  return st;
+}
+
+static hone_status repair(cli_run *r, hone_store *s, hone_err *err)
+{
+  int moved = 0;
+  hone_status st = hone_store_repair(s, &moved, err);
+  if (st == HONE_OK) add_counts(r, 1, (const char *const[]){ "renamed" }, (int64_t[]){ moved });
+  return st;
+}
+
 static const struct {
   const char *name;
   hone_status (*run)(cli_run *r, hone_store *s, hone_err *err);
-} subcommands[] = { { "info", info }, { "query", query }, { "top", top }, { "export", export }, { "verify", verify } };
+  bool writes;
+  int stores;
+} subcommands[] = { { "info", info, false, 1 }, { "query", query, false, 1 }, { "top", top, false, 1 },
+                    { "export", export, false, 1 }, { "verify", verify, false, 1 }, { "compact", compact, true, 1 },
+                    { "merge", merge, true, 2 }, { "repair", repair, true, 1 } };
 enum { NSUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 
 static const char *subcommand_at(void *arg, int i)
@@ -223,17 +262,29 @@ static const char *subcommand_at(void *arg, int i)
   return subcommands[i].name;
 }
 
+/* Only merge makes a store that is not there. */
+static hone_status open_store(const cli_run *r, int which, hone_store **s, hone_err *err)
+{
+  hone_status st = HONE_OK;
+  if (subcommands[which].stores == 1) st = hone_store_open(r->positional[1], HONE_STORE_READ, s, err);
+  if (st != HONE_OK || !subcommands[which].writes) return st;
+  if (subcommands[which].stores == 1) hone_store_close(*s, NULL);
+  return hone_store_open(r->positional[1], HONE_STORE_WRITE, s, err);
+}
+
 static hone_status run(cli_run *r, hone_err *err)
 {
   int which = cli_subcommand_find(r, NSUBCOMMANDS, subcommand_at, err);
   if (which < 0) return HONE_USAGE;
-  if (r->npositional < 2) {
-    hone_err_set(err, HONE_USAGE, "cli.missing-argument", "which store?");
-    hone_err_hint(err, "hone store %s DIR", subcommands[which].name);
+  const int stores = subcommands[which].stores;
+  if (r->npositional != 1 + stores) {
+    hone_err_set(err, HONE_USAGE, r->npositional > stores ? "cli.surplus-argument" : "cli.missing-argument",
+                 stores == 1 ? "one store is wanted" : "two stores are wanted: into, from");
+    hone_err_hint(err, "hone store %s %s", subcommands[which].name, stores == 1 ? "DIR" : "INTO FROM");
     return HONE_USAGE;
   }
   hone_store *s = NULL;
-  hone_status st = hone_store_open(r->positional[1], HONE_STORE_READ, &s, err);
+  hone_status st = open_store(r, which, &s, err);
   if (st != HONE_OK) return st;
   r->document = json_object();
   json_object_set_new(r->document, "store", json_string(hone_store_path(s)));
@@ -244,12 +295,13 @@ static hone_status run(cli_run *r, hone_err *err)
 
 const cli_command cli_store = {
   .name = "store",
-  .summary = "look into a store of evaluations",
-  .arguments = "info|query|top|export|verify STORE",
+  .summary = "look into, merge and mend stores of evaluations",
+  .arguments = "info|query|top|export|verify|compact|repair STORE, or merge INTO FROM",
   .detail = "info gives totals and what was tuned; query lists records; top the best schedules of each task; export writes CSV or "
-            "JSON lines to standard output; verify reads everything again and names what is damaged (exit status 4).",
+            "JSON lines to standard output; verify reads everything again and names what is damaged (exit status 4); repair renames that to "
+            "*.damaged; compact joins small segments; merge copies what the store FROM has and INTO has not (docs/store.md).",
   .option = options,
   .noptions = STORE_OPTIONS,
-  .max_positional = 2,
+  .max_positional = 3,
   .run = run,
 };
