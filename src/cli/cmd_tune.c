@@ -22,7 +22,7 @@ static const hone_option options[] = {
   { "strategy", HONE_OPTION_TEXT, 0, 0, "evolutionary", "NAME", "Search strategy.", false },
   { "strategy-option", HONE_OPTION_LIST, 0, 0, NULL, "NAME=VALUE,...", "Options of the strategy.", false },
   { "seed", HONE_OPTION_INT, 0, INT64_MAX, "1", "N", "Decides the run, whatever the number of threads.", false },
-  { "budget", HONE_OPTION_INT, 1, INT64_MAX, "2000", "N", "Schedules to evaluate on the model, for each operator.", false },
+  { "budget", HONE_OPTION_INT, 1, INT64_MAX, "20000", "N", "Schedules to evaluate on the model, for each operator.", false },
   { "time", HONE_OPTION_REAL, 0, 1000000000, NULL, "SECONDS", "Stop searching an operator after this time, at a batch boundary.", false },
   { "batch-size", HONE_OPTION_INT, 1, 65536, "64", "N", "Schedules evaluated between two decisions of the strategy.", false },
   { "threads", HONE_OPTION_INT, 1, 4096, NULL, "N", "Threads; all by default. Does not change the result.", false },
