@@ -106,9 +106,8 @@ static bool check_matmul(sim *s, const hone_insn_body *b, sim_body *x, const hon
   const hone_matrix *m = &e->matrix;
   if (!check_compute(s, b, x, HONE_STAGE_CONTRACT) || b->rate >= m->nrates || !(m->dataflows >> b->dataflow & 1)) return false;
   const hone_array_rate *r = &m->rate[b->rate];
-  bool ab = r->a == b->read[0].format && r->b == b->read[1].format;
-  bool ba = r->b == b->read[0].format && r->a == b->read[1].format;
-  return x->row != x->column && (ab || ba) && r->accumulator == b->write.format && r->cycles_per_row_num > 0 &&
+  bool fits = hone_array_rate_fits(r, (hone_format)b->read[0].format, (hone_format)b->read[1].format, (hone_format)b->write.format);
+  return x->row != x->column && fits && r->cycles_per_row_num > 0 &&
          r->cycles_per_row_den > 0 && m->rows > 0 && m->columns > 0;
 }
 

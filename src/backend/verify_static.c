@@ -116,9 +116,9 @@ static bool move_ok(const verifier *v, const hone_stream *s, const hone_insn_bod
 static bool rate_ok(const verifier *v, const hone_matrix *x, const hone_insn_body *b)
 {
   if (b->rate >= x->nrates || !(x->dataflows >> b->dataflow & 1)) return false;
-  const hone_array_rate *r = &x->rate[b->rate];
-  return r->a == b->read[0].format && r->b == b->read[1].format && r->accumulator == b->write.format &&
-         b->write.format == v->op->stage[b->stage].accumulator && b->dataflow == v->s->dataflow[b->stage];
+  hone_format a = (hone_format)b->read[0].format, c = (hone_format)b->read[1].format;
+  hone_format sum = v->op->stage[b->stage].accumulator;
+  return hone_array_rate_fits(&x->rate[b->rate], a, c, sum) && b->write.format == sum && b->dataflow == v->s->dataflow[b->stage];
 }
 
 static bool step_ok(const verifier *v, const hone_stream *s, const hone_insn *x, const hone_insn_body *b)

@@ -29,12 +29,15 @@ int hone_machine_find_memory(const hone_machine *m, const char *name)
 }
 
 /* Multiplication commutes: a pair matches either way round. */
+bool hone_array_rate_fits(const hone_array_rate *r, hone_format a, hone_format b, hone_format acc)
+{
+  return r->accumulator == acc && ((r->a == a && r->b == b) || (r->a == b && r->b == a));
+}
+
 const hone_array_rate *hone_machine_find_rate(const hone_matrix *x, hone_format a, hone_format b, hone_format acc)
 {
-  for (int i = 0; i < x->nrates; i++) {
-    const hone_array_rate *r = &x->rate[i];
-    if (r->accumulator == acc && ((r->a == a && r->b == b) || (r->a == b && r->b == a))) return r;
-  }
+  for (int i = 0; i < x->nrates; i++)
+    if (hone_array_rate_fits(&x->rate[i], a, b, acc)) return &x->rate[i];
   return NULL;
 }
 

@@ -153,6 +153,8 @@ void hone_machine_print(const hone_machine *m, hone_text *out); /* canonical res
 hone_hash hone_machine_hash(const hone_machine *m);
 int hone_machine_cores(const hone_machine *m); /* product of the axes */
 int hone_machine_find_memory(const hone_machine *m, const char *name); /* -1 */
+/* Whether a rate is for these operands, in either order, summed in this format. */
+bool hone_array_rate_fits(const hone_array_rate *r, hone_format a, hone_format b, hone_format acc);
 const hone_array_rate *hone_machine_find_rate(const hone_matrix *x, hone_format a, hone_format b, hone_format acc); /* NULL; a, b in either order */
 /* Sustained DRAM streaming, bytes per base cycle: bandwidth x available_permille. */
 hone_rate hone_machine_dram_stream(const hone_machine *m);

@@ -285,7 +285,8 @@ static void draw_operator(hone_rng *r, const case_options *o, test_case *c)
   const hone_engine *e = c->m.engine;
   while (e->kind != HONE_ENGINE_MATRIX) e++;
   const hone_array_rate *rate = &e->matrix.rate[hone_rng_below(r, e->matrix.nrates)];
-  hone_format_choice formats[] = {{NULL, rate->a}, {"W", rate->b}};
+  bool swap = chance(r, 50); /* a rate takes its pair either way round */
+  hone_format_choice formats[] = {{NULL, swap ? rate->b : rate->a}, {"W", swap ? rate->a : rate->b}};
   hone_operator_option options[] = {
       {"bias", !o->plain && chance(r, 30) ? "row" : "none"},
       {"activation", !o->plain && chance(r, 30) ? activations[hone_rng_below(r, 4)] : "none"},
@@ -295,7 +296,7 @@ static void draw_operator(hone_rng *r, const case_options *o, test_case *c)
   if (hone_operator_load(path, sizes, 4, formats, 2, options, 3, &c->op, &err) != HONE_OK) die(path, &err);
   for (int i = 0; i < 4; i++) say(c, " %s=%lld", sizes[i].name, (long long)sizes[i].value);
   for (int i = 0; i < 3; i++) say(c, " %s=%s", options[i].name, options[i].value);
-  say(c, " dtype=%s W=%s :", hone_format_name(rate->a), hone_format_name(rate->b));
+  say(c, " dtype=%s W=%s :", hone_format_name(formats[0].format), hone_format_name(formats[1].format));
 }
 
 bool case_draw(uint64_t seed, uint64_t number, const case_options *options, test_case *out)
