@@ -150,21 +150,29 @@ static int self_check(void)
   return bad != 0;
 }
 
+static int compare_documents(json_t *a, json_t *b, int nkeys, char **key)
+{
+  strip(a, nkeys, key);
+  strip(b, nkeys, key);
+  return !json_equal(a, b);
+}
+
 int main(int argc, char **argv)
 {
   if (argc < 2) return self_check();
-  if (argc == 4 && strcmp(argv[1], "--length") == 0) return print_length(walk(load(argv[2]), argv[3]));
-  if (argc == 4 && strcmp(argv[1], "--schema") == 0) {
-    json_t *schema = load(argv[2]);
-    return check(schema, schema, load(argv[3]), "") != 0;
+  const char *mode = argv[1];
+  bool length = argc == 4 && strcmp(mode, "--length") == 0, schema = argc == 4 && strcmp(mode, "--schema") == 0;
+  bool same = argc >= 4 && strcmp(mode, "--same") == 0;
+  if (!length && !schema && !same && argc != 3) {
+    fprintf(stderr, "usage: see the head of json_path.c\n");
+    return 2;
   }
-  if (argc >= 4 && strcmp(argv[1], "--same") == 0) {
-    json_t *a = load(argv[2]), *b = load(argv[3]);
-    strip(a, argc - 4, argv + 4);
-    strip(b, argc - 4, argv + 4);
-    return !json_equal(a, b);
-  }
-  if (argc == 3) return print_value(walk(load(argv[1]), argv[2]));
-  fprintf(stderr, "usage: see the head of json_path.c\n");
-  return 2;
+  json_t *a = load(argv[length || schema || same ? 2 : 1]), *b = schema || same ? load(argv[3]) : NULL;
+  int code = length   ? print_length(walk(a, argv[3]))
+             : schema ? check(a, a, b, "") != 0
+             : same   ? compare_documents(a, b, argc - 4, argv + 4)
+                      : print_value(walk(a, argv[2]));
+  json_decref(a);
+  json_decref(b);
+  return code;
 }
