@@ -78,7 +78,7 @@ enum {
   { "operator", HONE_OPTION_TEXT, 0, 0, NULL, "NAME|FILE", "Operator to work on: a name in spaces/ or a file.", false }, \
   { "size", HONE_OPTION_LIST, 0, 0, NULL, "NAME=N,...", "Sizes of the operator, e.g. m=1,n=4096,k=4096.", false },    \
   { "dtype", HONE_OPTION_TEXT, 0, 0, NULL, "FORMAT", "Number format of every tensor that does not name its own.", false }, \
-  { "format", HONE_OPTION_LIST, 0, 0, NULL, "TENSOR=FORMAT,...", "Number format of one tensor, e.g. W=int8.", false }, \
+  { "format", HONE_OPTION_LIST, 0, 0, NULL, "TENSOR=FORMAT,...", "Number format of one tensor, e.g. W=int8; of a model: activations, weights or cache.", false }, \
   { "option", HONE_OPTION_LIST, 0, 0, NULL, "NAME=VALUE,...", "Options of the operator, e.g. bias=row,activation=gelu.", false }, \
   { "machine", HONE_OPTION_TEXT, 0, 0, NULL, "FILE|NAME", "Machine description: a file, or a name in data/machines.", false }, \
   { "space", HONE_OPTION_TEXT, 0, 0, NULL, "FILE", "Text that narrows the schedule space further.", false }
