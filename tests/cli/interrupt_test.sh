@@ -16,7 +16,8 @@ for signal in INT TERM; do
     tries=$((tries + 1))
   done
   kill -$signal $pid
-  (sleep 30; kill -KILL $pid) >/dev/null 2>&1 & # should the signal be lost
+  # Should the signal be lost. (Short sleeps, for they outlive the kill below.)
+  (for _ in $(seq 300); do sleep 1; done; kill -KILL $pid) >/dev/null 2>&1 &
   wait $pid
   have=$?
   kill $! 2>/dev/null
