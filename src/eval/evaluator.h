@@ -43,9 +43,10 @@ const hone_evaluator_type *hone_evaluator_kind(const hone_evaluator *e);
 /* n schedules in parallel (OpenMP); result i depends on schedule i only. */
 hone_status hone_evaluator_batch(hone_evaluator *e, int n, const hone_schedule *const *s, hone_outcome *out, hone_err *err);
 
-/* How well the model foretells the simulator, over schedules evaluated by both. */
+/* How well the model foretells the simulator, over schedules evaluated by both
+ * (of a ladder: see hone_ladder_run). */
 typedef struct {
-  int n;
+  int n;                       /* schedules behind error and kendall_tau */
   double mape_pct, bias_pct;   /* of model against simulator: mean |m/s-1|, mean (m/s-1) */
   double kendall_tau, kendall_tau_top_decile; /* tau-b; NaN when n < 2 or all tied */
   int top_k;
@@ -79,7 +80,10 @@ typedef struct {
 /* Simulates the first k rungs, the wanted ones and the samples; widens k until no
  * unsimulated rung has model cycles * (5 % quantile of sim/model so far) below the
  * best simulated (DESIGN section 7), at most to max_k. A failed simulation never
- * wins. Fills fidelity (top_k = final k). */
+ * wins. Fills fidelity: error and kendall_tau over the default, the incumbent and
+ * the samples (the first k are chosen by the model and nearly tie, so they would
+ * only show noise) or, when those are fewer than two, over all that was simulated,
+ * as are the top decile and the regret; top_k = final k. */
 hone_status hone_ladder_run(hone_evaluator *sim, int n, hone_rung *rung, const hone_ladder_options *options,
                             hone_fidelity *fidelity, hone_err *err);
 

@@ -86,7 +86,7 @@ static bool affordable(const hone_rung *r, const hone_ladder_options *o)
 
 /* Marks `samples` of the affordable ranks first..n-1, spread evenly: the middle
  * of each stratum. */
-static void mark_samples(int n, const hone_rung *rung, int first, const hone_ladder_options *o, bool *pick)
+static void mark_samples(int n, const hone_rung *rung, int first, const hone_ladder_options *o, bool *sample)
 {
   int64_t rest = 0, seen = 0, taken = 0;
   for (int i = first; i < n; i++) rest += affordable(&rung[i], o);
@@ -94,7 +94,7 @@ static void mark_samples(int n, const hone_rung *rung, int first, const hone_lad
   for (int i = first; i < n && taken < samples; i++) {
     if (!affordable(&rung[i], o)) continue;
     if (seen++ != (2 * taken + 1) * rest / (2 * samples)) continue;
-    pick[i] = true;
+    sample[i] = true;
     taken++;
   }
 }
@@ -115,16 +115,30 @@ static int mark_promising(int n, const hone_rung *rung, const hone_ladder_option
   return marked;
 }
 
-static void measure(int n, const hone_rung *rung, int k, hone_fidelity *out)
+/* Cycles of the rungs both could evaluate, of the samples only or of all. */
+static int cycles_of(int n, const hone_rung *rung, const bool *only, int64_t *model, int64_t *sim)
+{
+  int m = 0;
+  for (int i = 0; i < n; i++) {
+    if (!succeeded(&rung[i]) || (only && !only[i])) continue;
+    model[m] = rung[i].model.cycles;
+    sim[m++] = rung[i].sim.cycles;
+  }
+  return m;
+}
+
+/* The first k are chosen for their model figures, which nearly tie: error and rank
+ * correlation over them say how lucky the choice was, not how good the model is.
+ * So those two are of the samples, the rest of all that was simulated. */
+static void measure(int n, const hone_rung *rung, const bool *sample, int k, hone_fidelity *out)
 {
   int64_t *model = hone_heap_alloc((size_t)n, sizeof *model), *sim = hone_heap_alloc((size_t)n, sizeof *sim);
-  int m = 0;
-  for (int i = 0; i < n; i++)
-    if (succeeded(&rung[i])) {
-      model[m] = rung[i].model.cycles;
-      sim[m++] = rung[i].sim.cycles;
-    }
-  hone_fidelity_measure(m, model, sim, k, out);
+  hone_fidelity all;
+  hone_fidelity_measure(cycles_of(n, rung, NULL, model, sim), model, sim, k, &all);
+  hone_fidelity_measure(cycles_of(n, rung, sample, model, sim), model, sim, k, out);
+  if (out->n < 2) *out = all; /* none asked for, or k took everything */
+  out->kendall_tau_top_decile = all.kendall_tau_top_decile;
+  out->regret_pct = all.regret_pct;
   free(sim);
   free(model);
 }
@@ -134,10 +148,13 @@ hone_status hone_ladder_run(hone_evaluator *sim, int n, hone_rung *rung, const h
 {
   *fidelity = (hone_fidelity){ 0 };
   if (n < 1) return HONE_OK;
-  bool *pick = hone_heap_alloc((size_t)n, sizeof *pick);
+  bool *pick = hone_heap_alloc((size_t)n, sizeof *pick), *sample = hone_heap_alloc((size_t)n, sizeof *sample);
   int k = o->k < n ? o->k : n;
-  for (int i = 0; i < n; i++) pick[i] = rung[i].wanted || (i < k && affordable(&rung[i], o));
-  mark_samples(n, rung, k, o, pick);
+  mark_samples(n, rung, k, o, sample);
+  for (int i = 0; i < n; i++) {
+    sample[i] = sample[i] || rung[i].wanted;
+    pick[i] = sample[i] || (i < k && affordable(&rung[i], o));
+  }
   hone_status st = simulate(sim, n, rung, pick, o, err);
   while (st == HONE_OK && k < o->max_k && !stop(o)) {
     int64_t best;
@@ -146,7 +163,8 @@ hone_status hone_ladder_run(hone_evaluator *sim, int n, hone_rung *rung, const h
     if (mark_promising(n, rung, o, chunk, q, best, pick, &k) == 0) break;
     st = simulate(sim, n, rung, pick, o, err);
   }
-  if (st == HONE_OK) measure(n, rung, k, fidelity);
+  if (st == HONE_OK) measure(n, rung, sample, k, fidelity);
+  free(sample);
   free(pick);
   return st;
 }

@@ -148,6 +148,26 @@ START_TEST(ladder_widens_while_an_unsimulated_rung_may_win)
 }
 END_TEST
 
+START_TEST(ladder_ranks_the_samples)
+{
+  /* The first ten run in the opposite order of their model figures, the rest in
+   * order: the samples are right, the best of all are wrong. */
+  hone_rung *rung = hone_heap_alloc(RUNGS, sizeof *rung);
+  int64_t sim[RUNGS];
+  for (int i = 0; i < RUNGS; i++) sim[i] = i < 10 ? 1010 - i : 2 * (1000 + i);
+  hone_fidelity f;
+  int simulated;
+  ck_assert_int_eq(climb(rung, sim, (hone_ladder_options){ .k = 10, .samples = 9, .max_k = 10 }, &f, &simulated), HONE_OK);
+  ck_assert_int_eq(simulated, 19);
+  ck_assert_int_eq(f.n, 9);
+  ck_assert_double_eq(f.kendall_tau, 1);
+  ck_assert_double_eq_tol(f.bias_pct, -50, 1e-9);
+  ck_assert_double_eq(f.kendall_tau_top_decile, -1);
+  ck_assert_double_eq(f.regret_pct, 0);
+  free(rung);
+}
+END_TEST
+
 START_TEST(ladder_goes_on_past_failures)
 {
   hone_rung *rung = hone_heap_alloc(RUNGS, sizeof *rung);
@@ -189,6 +209,7 @@ int main(void)
   tcase_add_test(c, fidelity_without_data_is_undefined);
   tcase_add_test(c, ladder_stops_when_nobody_can_win);
   tcase_add_test(c, ladder_widens_while_an_unsimulated_rung_may_win);
+  tcase_add_test(c, ladder_ranks_the_samples);
   tcase_add_test(c, ladder_goes_on_past_failures);
   tcase_add_test(c, ladder_reports_the_first_error_and_obeys_interrupts);
   suite_add_tcase(s, c);
