@@ -31,7 +31,7 @@ static void split_cores(const recipe *r, hone_schedule *s)
         rest /= f;
         int best = -1;
         for (int d = 0; d < r->op->ndims; d++)
-          if (dim_in(parallel, d) && s->tile[0][d] >= f && (best < 0 || s->tile[0][d] > s->tile[0][best])) best = d;
+          if (dim_in(parallel, d) && s->split[a][d] * f <= r->op->dim[d].extent && (best < 0 || s->tile[0][d] > s->tile[0][best])) best = d;
         if (best < 0) continue;
         s->split[a][best] *= f;
         s->tile[0][best] = hone_ceil_div(s->tile[0][best], f);

@@ -131,7 +131,8 @@ static void list_formats(const generator *g, char *out, size_t n)
   for (int e = 0; e < g->m->nengines; e++)
     for (int i = 0; g->m->engine[e].kind == HONE_ENGINE_MATRIX && i < g->m->engine[e].matrix.nrates; i++) {
       const hone_array_rate *r = &g->m->engine[e].matrix.rate[i];
-      int k = snprintf(out + used, n - used, "%s%s x %s", used ? ", " : "", hone_format_name(r->a), hone_format_name(r->b));
+      int k = snprintf(out + used, n - used, "%s%s x %s -> %s", used ? ", " : "", hone_format_name(r->a),
+                       hone_format_name(r->b), hone_format_name(r->accumulator));
       if (k < 0 || (used += (size_t)k) >= n) return;
     }
 }
@@ -140,10 +141,10 @@ static hone_status no_engine(const generator *g, int s, hone_err *err)
 {
   const hone_stage *st = &g->op->stage[s];
   if (st->kind == HONE_STAGE_CONTRACT) {
-    char have[192];
-    hone_err_set(err, HONE_INFEASIBLE, "schedule.format", "machine %s has no matrix engine for %s x %s (stage %s)", g->m->name,
+    char have[512];
+    hone_err_set(err, HONE_INFEASIBLE, "schedule.format", "machine %s has no matrix engine for %s x %s -> %s (stage %s)", g->m->name,
                  hone_format_name(g->op->tensor[st->read[0].tensor].format),
-                 hone_format_name(g->op->tensor[st->read[1].tensor].format), st->name);
+                 hone_format_name(g->op->tensor[st->read[1].tensor].format), hone_format_name(st->accumulator), st->name);
     list_formats(g, have, sizeof have);
     hone_err_hint(err, "it has %s", have[0] ? have : "no matrix engine");
     return HONE_INFEASIBLE;
