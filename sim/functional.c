@@ -36,6 +36,17 @@ static hone_status bind_dram(sim *s, const hone_insn_body *b, const hone_operand
   return hone_err_set(s->err, HONE_INPUT, "sim.argument", "functional mode needs data for tensor %s", x->name);
 }
 
+/* Only what the program's buffers reach: a memory may be far larger. */
+static int64_t used_bytes(const sim *s, int level)
+{
+  int64_t used = 0;
+  for (int b = 0; b < s->program->nbuffers; b++) {
+    const hone_program_buffer *u = &s->program->buffer[b];
+    if (u->level == level) used = hone_max64(used, u->base + u->copies * u->slot_bytes);
+  }
+  return used;
+}
+
 hone_status hone_sim_functional_init(sim *s, const hone_sim_argument *args)
 {
   const hone_program *p = s->program;
@@ -46,7 +57,7 @@ hone_status hone_sim_functional_init(sim *s, const hone_sim_argument *args)
   }
   s->sram = hone_heap_alloc((size_t)(s->cores * s->m->nlevels), sizeof *s->sram);
   for (int i = 0; i < s->cores * s->m->nlevels; i++)
-    if (i % s->m->nlevels > 0) s->sram[i] = poisoned(hone_sim_capacity(s, i % s->m->nlevels));
+    if (i % s->m->nlevels > 0) s->sram[i] = poisoned(used_bytes(s, i % s->m->nlevels));
   return st;
 }
 
