@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/arena.h"
 
@@ -162,8 +163,10 @@ const char *hone_text_nearest(const char *word, int n, const char *(*at)(void *a
   int third = (int)(strlen(word) / 3), limit = third > 2 ? third : 2;
   for (int i = 0; i < n; i++) {
     const char *candidate = at(arg, i);
+    if (strcasecmp(word, candidate) == 0) return candidate;
     int d = hone_text_distance(word, candidate);
-    if (d > limit) continue;
+    size_t n1 = strlen(word), n2 = strlen(candidate);
+    if (d > limit || d >= (int)(n1 > n2 ? n1 : n2)) continue; /* the second: nothing in common */
     best = candidate;
     limit = d - 1; /* the first of equals stays */
   }

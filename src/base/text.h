@@ -42,7 +42,8 @@ typedef enum {
 hone_status hone_unit_parse(hone_unit u, const char *s, int64_t *out, hone_err *err);
 
 /* The candidate closest to `word` by edit distance, NULL if none is within
- * max(2, strlen/3). `at(arg, i)` gives the i-th of n candidates. */
+ * max(2, strlen/3), or equal but for case; never one with no letter in common.
+ * `at(arg, i)` gives the i-th of n candidates. */
 const char *hone_text_nearest(const char *word, int n, const char *(*at)(void *arg, int i), void *arg);
 int hone_text_distance(const char *a, const char *b); /* Levenshtein */
 

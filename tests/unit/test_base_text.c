@@ -268,6 +268,9 @@ START_TEST(nearest)
   ck_assert_str_eq(hone_text_nearest("portx", 5, at, names), "ports"); /* a tie: the first */
   ck_assert_ptr_null(hone_text_nearest("frequency_of_it", 5, at, names));
   ck_assert_ptr_null(hone_text_nearest("capacity", 0, at, names));
+  const char *letters[] = {"b", "m", "Xs", "W"};
+  ck_assert_str_eq(hone_text_nearest("M", 4, at, letters), "m"); /* but for case, before others as near */
+  ck_assert_ptr_null(hone_text_nearest("z", 4, at, letters)); /* all letters differ */
 }
 END_TEST
 
