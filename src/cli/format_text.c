@@ -73,23 +73,36 @@ void cli_table_add(cli_table *t, const char *fmt, ...)
   t->cell[t->cells++] = s;
 }
 
+/* Characters, not bytes: continuation bytes of UTF-8 take no room. */
+static int width_of(const char *s)
+{
+  int n = 0;
+  for (; *s; s++) n += ((unsigned char)*s & 0xc0) != 0x80;
+  return n;
+}
+
+static void print_cell(const char *cell, int width, bool left, hone_text *out)
+{
+  int pad = width - width_of(cell);
+  if (left) hone_text_add(out, "%s%*s", cell, pad > 0 ? pad : 0, "");
+  else hone_text_add(out, "%*s%s", pad > 0 ? pad : 0, "", cell);
+}
+
 void cli_table_print(cli_table *t, hone_text *out)
 {
-  int rows = t->cells / t->columns;
-  for (int r = 0; r < rows; r++)
-    for (int c = 0; c < t->columns; c++) {
-      int width = 0;
-      for (int i = 0; i < rows; i++) {
-        int w = (int)strlen(t->cell[i * t->columns + c]);
-        if (w > width) width = w;
-      }
-      bool last = c == t->columns - 1, left = t->align[c] == 'l';
-      const char *cell = t->cell[r * t->columns + c];
-      if (left) hone_text_add(out, "%-*s", last ? 0 : width, cell);
-      else hone_text_add(out, "%*s", width, cell);
-      hone_text_add(out, "%s", last ? "\n" : "  ");
-    }
+  int *width = hone_heap_alloc((size_t)t->columns, sizeof *width);
+  for (int i = 0; i < t->cells; i++) {
+    int w = width_of(t->cell[i]);
+    if (w > width[i % t->columns]) width[i % t->columns] = w;
+  }
+  for (int i = 0; i < t->cells; i++) {
+    int c = i % t->columns;
+    bool last = c == t->columns - 1, left = t->align[c] == 'l';
+    print_cell(t->cell[i], last && left ? 0 : width[c], left, out);
+    hone_text_add(out, "%s", last ? "\n" : "  ");
+  }
   for (int i = 0; i < t->cells; i++) free(t->cell[i]);
   free(t->cell);
+  free(width);
   *t = (cli_table){ .columns = t->columns, .align = t->align };
 }
