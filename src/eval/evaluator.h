@@ -80,10 +80,10 @@ typedef struct {
 /* Simulates the first k rungs, the wanted ones and the samples; widens k until no
  * unsimulated rung has model cycles * (5 % quantile of sim/model so far) below the
  * best simulated (DESIGN section 7), at most to max_k. A failed simulation never
- * wins. Fills fidelity: error and kendall_tau over the default, the incumbent and
- * the samples (the first k are chosen by the model and nearly tie, so they would
- * only show noise) or, when those are fewer than two, over all that was simulated,
- * as are the top decile and the regret; top_k = final k. */
+ * wins. Fills fidelity: error and kendall_tau over the samples (the first k and an
+ * incumbent were chosen by their figures and nearly tie, so they would only show
+ * noise) or, when those are fewer than two, over all that was simulated, as are
+ * the top decile and the regret; top_k = final k. */
 hone_status hone_ladder_run(hone_evaluator *sim, int n, hone_rung *rung, const hone_ladder_options *options,
                             hone_fidelity *fidelity, hone_err *err);
 

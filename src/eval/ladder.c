@@ -151,10 +151,7 @@ hone_status hone_ladder_run(hone_evaluator *sim, int n, hone_rung *rung, const h
   bool *pick = hone_heap_alloc((size_t)n, sizeof *pick), *sample = hone_heap_alloc((size_t)n, sizeof *sample);
   int k = o->k < n ? o->k : n;
   mark_samples(n, rung, k, o, sample);
-  for (int i = 0; i < n; i++) {
-    sample[i] = sample[i] || rung[i].wanted;
-    pick[i] = sample[i] || (i < k && affordable(&rung[i], o));
-  }
+  for (int i = 0; i < n; i++) pick[i] = sample[i] || rung[i].wanted || (i < k && affordable(&rung[i], o));
   hone_status st = simulate(sim, n, rung, pick, o, err);
   while (st == HONE_OK && k < o->max_k && !stop(o)) {
     int64_t best;
