@@ -134,6 +134,7 @@ typedef struct {
 } cli_table;
 void cli_table_add(cli_table *t, const char *fmt, ...) HONE_PRINTF(2, 3);
 void cli_table_print(cli_table *t, hone_text *out); /* first row is the head; frees the cells */
+void cli_table_fini(cli_table *t); /* of one that is not printed */
 
 /* JSON. Names in these documents carry their units. */
 json_t *cli_json_real(double x);                 /* null for NaN and infinities */

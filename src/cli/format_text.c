@@ -101,8 +101,13 @@ void cli_table_print(cli_table *t, hone_text *out)
     print_cell(t->cell[i], last && left ? 0 : width[c], left, out);
     hone_text_add(out, "%s", last ? "\n" : "  ");
   }
+  free(width);
+  cli_table_fini(t);
+}
+
+void cli_table_fini(cli_table *t)
+{
   for (int i = 0; i < t->cells; i++) free(t->cell[i]);
   free(t->cell);
-  free(width);
   *t = (cli_table){ .columns = t->columns, .align = t->align };
 }

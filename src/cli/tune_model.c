@@ -125,9 +125,9 @@ static hone_status tune_item(campaign *c, const hone_model_item *item, hone_err 
   hone_text label = { 0 };
   hone_status st = item->supported ? load_item(c, item, err)
                                    : hone_err_set(err, HONE_UNSUPPORTED, "model.not-yet", "%s", item->reason);
+  if (st != HONE_OK) cli_problem_fini(&c->problem);
   if (st == HONE_INFEASIBLE || st == HONE_UNSUPPORTED) {
     skip(c, item, err->message);
-    cli_problem_fini(&c->problem);
     hone_err_init(err);
     return HONE_OK;
   }
@@ -274,8 +274,8 @@ static void report(campaign *c, json_t *fits, double elapsed_s)
                                                       (json_int_t)v[TUNE_CONTEXT].i, "parameters", (json_int_t)c->memory.parameters));
   json_object_set_new(r->document, "machine", json_string(c->problem.machine.name));
   json_object_set_new(r->document, "capacity", fits);
-  json_object_set_new(r->document, "operators", c->operators);
-  json_object_set_new(r->document, "not_tuned", c->not_tuned);
+  json_object_set(r->document, "operators", c->operators);
+  json_object_set(r->document, "not_tuned", c->not_tuned);
   json_object_set_new(r->document, "total", json_pack("{s:f, s:f, s:f}", "best_cycles", c->sum.best, "default_cycles", c->sum.by_default,
                                                       "bound_cycles", c->sum.bound));
   json_object_set_new(r->document, "seed", json_integer((json_int_t)c->task->seed));
@@ -319,6 +319,10 @@ hone_status tune_model(cli_run *r, hone_tune_task *task, tune_progress *progress
     st = tune_items(c, err);
     report(c, fits, now() - start);
   }
+  json_decref(c->operators);
+  json_decref(c->not_tuned);
+  cli_table_fini(&c->table);
+  cli_table_fini(&c->skipped);
   free(c);
   return st;
 }
