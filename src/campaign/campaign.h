@@ -94,7 +94,8 @@ typedef struct {
   char reason[512];           /* infeasible: why */
   hone_tune_counts counts;
   hone_tuned by_default, best; /* best is never worse than the default */
-  bool simulated;             /* the machine can be simulated: best is by simulation */
+  bool simulated;             /* best is by simulation; false: the machine cannot be simulated, or every
+                               * program was too long for it */
   hone_bound bound;
   int64_t model_optimum_cycles; /* -1: not proven */
   double gap_pct;             /* best / bound - 1; NaN when there is no best */

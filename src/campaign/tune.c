@@ -350,12 +350,21 @@ static int choose_winner(const run *r, const hone_rung *rung)
   return winner;
 }
 
+/* Nothing was simulated, and for no other reason than length: the model's word is
+ * all there is. */
+static bool beyond_simulation(const run *r, const hone_rung *rung)
+{
+  for (int i = 0; i < r->n; i++)
+    if (rung[i].simulated && rung[i].sim.reason != HONE_REASON_SIZE) return false;
+  return true;
+}
+
 static hone_tuned tuned(const run *r, const candidate *c, const hone_rung *rung)
 {
   hone_tuned t = { .text = hone_arena_strdup(r->out->arena, c->text), .schedule = c->schedule, .model_cycles = c->model.cycles, .sim_cycles = -1,
                    .sim_warm_cycles = -1 };
   const hone_outcome *o = &c->model;
-  if (rung && rung->simulated) {
+  if (r->out->simulated && rung->simulated) {
     o = &rung->sim;
     t.sim_cycles = sim_ok(rung) ? o->cycles : -1;
     t.sim_warm_cycles = sim_ok(rung) ? o->warm_cycles : -1;
@@ -384,12 +393,12 @@ static void list_top(run *r, const hone_rung *rung)
   ranked *rank = hone_heap_alloc((size_t)r->n + 1, sizeof *rank);
   int n = 0;
   for (int i = 0; i < r->n; i++) {
-    if (r->sim && !sim_ok(&rung[i])) continue;
-    rank[n++] = (ranked){ r->sim ? rung[i].sim.cycles : r->candidate[i].model.cycles, i };
+    if (r->out->simulated && !sim_ok(&rung[i])) continue;
+    rank[n++] = (ranked){ r->out->simulated ? rung[i].sim.cycles : r->candidate[i].model.cycles, i };
   }
   qsort(rank, (size_t)n, sizeof *rank, by_cycles);
   for (int i = 0; i < n && i < r->task->ntop && i < HONE_TUNE_MAX_TOP; i++)
-    r->out->top[r->out->ntop++] = tuned(r, &r->candidate[rank[i].index], r->sim ? &rung[rank[i].index] : NULL);
+    r->out->top[r->out->ntop++] = tuned(r, &r->candidate[rank[i].index], &rung[rank[i].index]);
   free(rank);
 }
 
@@ -418,7 +427,8 @@ static hone_status climb(run *r, hone_err *err)
     st = hone_ladder_run(r->sim, r->n, rung, &o, &r->out->fidelity, err);
   }
   int winner = r->sim ? choose_winner(r, rung) : -1;
-  if (winner < 0 && r->n > 0 && (!r->sim || interrupted(r))) winner = 0; /* on the model's word */
+  if (r->sim && beyond_simulation(r, rung) && !interrupted(r)) r->out->simulated = false;
+  if (winner < 0 && r->n > 0 && (!r->out->simulated || interrupted(r))) winner = 0; /* on the model's word */
   for (int i = 0; i < r->n; i++)
     if (r->candidate[i].is_default) r->out->by_default = tuned(r, &r->candidate[i], &rung[i]);
   if (winner >= 0) r->out->best = tuned(r, &r->candidate[winner], &rung[winner]);
@@ -432,7 +442,7 @@ static hone_status climb(run *r, hone_err *err)
 
 static int64_t value_of(const run *r, const hone_tuned *t)
 {
-  return !t->text ? -1 : r->sim ? t->sim_cycles : t->model_cycles;
+  return !t->text ? -1 : r->out->simulated ? t->sim_cycles : t->model_cycles;
 }
 
 static void conclude(run *r)

@@ -174,7 +174,10 @@ void tune_text(const cli_problem *p, const hone_tune_task *task, const hone_tune
   hone_text_add(out, "%s on %s\n%-11s %s: %s\n", task->label, p->machine.name, "status", hone_tune_status_word(x->status),
                 hone_tune_status_text(x->status));
   if (x->reason[0]) hone_text_add(out, "%-11s %s\n", "reason", x->reason);
-  const char *by = x->simulated ? "" : " on the model (this machine is not simulated)";
+  if (x->status == HONE_TUNE_ALL_FAILED && x->by_default.text)
+    hone_text_add(out, "%-11s of the default: %s [%s]\n", "failure", x->by_default.failure, hone_reason_code(x->by_default.reason));
+  const char *by = x->simulated ? "" : p->machine.tile_machine ? " on the model (too long to simulate)"
+                                                               : " on the model (this machine is not simulated)";
   int64_t best = x->simulated ? x->best.sim_cycles : x->best.model_cycles;
   int64_t start = x->simulated ? x->by_default.sim_cycles : x->by_default.model_cycles;
   if (x->best.text && best >= 0) {

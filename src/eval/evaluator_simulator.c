@@ -1,6 +1,6 @@
-/* Compile, verify, encode, simulate. What the schedule cannot do on this machine
- * comes back as a reason in the outcome; only faults of the environment (or a
- * machine that is no tile machine) are errors. */
+/* Compile, verify, encode, simulate. What goes wrong with a schedule comes back as
+ * a reason in the outcome, be it the schedule's fault or that of a program too
+ * long to verify: one candidate never ends a campaign. */
 #include "config.h"
 
 #include <stdio.h>
@@ -65,11 +65,8 @@ static hone_status run(const sim_state *st, const hone_schedule *s, const hone_p
   hone_err sim_err;
   hone_err_init(&sim_err);
   status = hone_sim_run(bytes, n, &st->op, &st->machine, block, args, &options, &r, &sim_err);
-  if (status == HONE_INFEASIBLE) {
-    fail(out, HONE_REASON_DEADLOCK, sim_err.message);
-    status = HONE_OK;
-  } else if (status != HONE_OK) {
-    if (err) *err = sim_err;
+  if (status != HONE_OK) {
+    fail(out, status == HONE_INFEASIBLE ? HONE_REASON_DEADLOCK : HONE_REASON_EVALUATOR, sim_err.message);
   } else {
     out->cycles = r.cycles;
     out->warm_cycles = r.warm_cycles;
@@ -78,7 +75,7 @@ static hone_status run(const sim_state *st, const hone_schedule *s, const hone_p
   hone_sim_result_fini(&r);
   free(block);
   free(bytes);
-  return status;
+  return HONE_OK;
 }
 
 static hone_status evaluate(void *state, const hone_schedule *s, hone_outcome *out, hone_err *err)
@@ -101,13 +98,11 @@ static hone_status evaluate(void *state, const hone_schedule *s, hone_outcome *o
   hone_err verify_err;
   hone_err_init(&verify_err);
   status = hone_backend_verify(p, &st->op, &st->machine, s, &verify_err);
-  if (status == HONE_INPUT) {
-    fail(out, HONE_REASON_VERIFY, verify_err.message);
-    status = HONE_OK;
-  } else if (status != HONE_OK) {
-    if (err) *err = verify_err;
-  } else {
+  if (status == HONE_OK) {
     status = run(st, s, p, out, err);
+  } else {
+    fail(out, status == HONE_UNSUPPORTED ? HONE_REASON_SIZE : HONE_REASON_VERIFY, verify_err.message);
+    status = HONE_OK;
   }
   hone_program_free(p);
   return status;

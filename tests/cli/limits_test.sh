@@ -24,4 +24,15 @@ expect 0 "more cores than rows" hone simulate $small --dtype int8 --machine "$wo
 variant huge_memory 's/capacity: 64 KiB/capacity: 4 TiB/'
 # shellcheck disable=SC2086
 expect 0 "a memory of 4 TiB" hone simulate $small --dtype int8 --machine "$work/huge_memory.yaml" --check-numerics
+# Too long to simulate: the model's word, said to be that.
+expect 0 "2^40 rows" hone tune --data "$top" --operator matmul --size m=1099511627776,n=1,k=1 --dtype int8 --machine "$teaching" \
+  --budget 50 --json
+[ "$(json "$work/out" evidence)" = model ] || fail "2^40 rows: evidence"
+[ "$(json "$work/out" counts.failed_by.size)" -ge 1 ] || fail "2^40 rows: not counted as too long"
+[ "$(json "$work/out" bound_cycles)" -le "$(json "$work/out" best.model_cycles)" ] || fail "2^40 rows: below the bound"
+# Nothing can be placed: every evaluation is a failure with its reason.
+variant one_semaphore 's/semaphores: 64/semaphores: 1/'
+# shellcheck disable=SC2086
+expect 3 "one semaphore" hone tune $small --dtype int8 --machine "$work/one_semaphore.yaml" --budget 50
+grep -q '^failure .*semaphores: .* of 1' "$work/out" || fail "one semaphore: no reason"
 finish
