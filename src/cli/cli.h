@@ -24,6 +24,7 @@
 #include "spaces/space.h"
 
 struct cli_command;
+struct hone_store;
 
 typedef struct {
   const struct cli_command *command;
@@ -55,6 +56,7 @@ extern const int cli_ncommands;
 const cli_command *cli_command_find(const char *name);        /* NULL */
 const char *cli_command_name_at(void *arg, int i);            /* for hone_text_nearest */
 void cli_command_help(const cli_command *c, hone_text *out);  /* cmd_help.c */
+json_t *cli_command_document(const cli_command *c);           /* the same for programs */
 void cli_overview(hone_text *out);
 void cli_version(hone_text *out);
 
@@ -116,6 +118,7 @@ hone_status cli_program_make(const cli_problem *p, const hone_schedule *s, hone_
 int cli_subcommand_find(const cli_run *r, int n, const char *(*at)(void *arg, int i), hone_err *err);
 /* A warning: to stderr at the end, and into the document's "warnings". */
 void cli_warn(cli_run *r, const char *code, const char *fmt, ...) HONE_PRINTF(3, 4);
+void cli_warn_damaged(cli_run *r, const struct hone_store *s); /* when files of it are left out */
 /* Straight to standard output, for exports too large to keep. */
 hone_status cli_stream(const char *bytes, size_t n, hone_err *err);
 

@@ -1,6 +1,7 @@
 /* hone help: overview, one command, or the whole man page, from the option tables. */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "backend/program.h"
@@ -60,6 +61,31 @@ void cli_command_help(const cli_command *c, hone_text *out)
   hone_options_help(c->option, c->noptions, out);
 }
 
+json_t *cli_command_document(const cli_command *c)
+{
+  json_t *list = json_array();
+  for (int i = 0; i < c->noptions; i++) {
+    const hone_option *o = &c->option[i];
+    json_array_append_new(list, json_pack("{s:s, s:s?, s:s?, s:b, s:s}", "name", o->name, "argument", o->argument, "default", o->fallback,
+                                          "required", o->required, "help", o->help));
+  }
+  return json_pack("{s:s, s:s, s:s?, s:s, s:o}", "command", c->name, "summary", c->summary, "arguments", c->arguments, "detail", c->detail,
+                   "options", list);
+}
+
+static json_t *overview_document(void)
+{
+  json_t *commands = json_array(), *status = json_object();
+  for (int i = 0; i < cli_ncommands; i++)
+    json_array_append_new(commands, json_pack("{s:s, s:s}", "command", cli_commands[i]->name, "summary", cli_commands[i]->summary));
+  for (size_t i = 0; i < sizeof exits / sizeof exits[0]; i++) {
+    char code[16];
+    snprintf(code, sizeof code, "%d", exits[i].code);
+    json_object_set_new(status, code, json_string(exits[i].text));
+  }
+  return json_pack("{s:o, s:o}", "commands", commands, "exit_status", status);
+}
+
 static void add_paragraphs(const char *s, hone_text *out)
 {
   for (; *s; s++) {
@@ -88,18 +114,15 @@ static void man_page(hone_text *out)
 
 static hone_status run(cli_run *r, hone_err *err)
 {
-  r->json = false; /* help is for people; it has no document */
-  if (r->value[HELP_MAN].i) {
-    man_page(&r->out);
-    return HONE_OK;
-  }
-  if (r->npositional == 0) {
-    cli_overview(&r->out);
+  if (r->value[HELP_MAN].i || r->npositional == 0) {
+    (r->value[HELP_MAN].i ? man_page : cli_overview)(&r->out);
+    r->document = overview_document();
     return HONE_OK;
   }
   const cli_command *c = cli_command_find(r->positional[0]);
   if (c) {
     cli_command_help(c, &r->out);
+    r->document = cli_command_document(c);
     return HONE_OK;
   }
   hone_err_set(err, HONE_USAGE, "cli.unknown-command", "unknown command '%.60s'", r->positional[0]);

@@ -251,9 +251,11 @@ static const struct {
   hone_status (*run)(cli_run *r, hone_store *s, hone_err *err);
   bool writes;
   int stores;
-} subcommands[] = { { "info", info, false, 1 }, { "query", query, false, 1 }, { "top", top, false, 1 },
-                    { "export", export, false, 1 }, { "verify", verify, false, 1 }, { "compact", compact, true, 1 },
-                    { "merge", merge, true, 2 }, { "repair", repair, true, 1 } };
+  bool mends; /* runs on a store with nothing but damage */
+} subcommands[] = { { "info", info, false, 1, false },     { "query", query, false, 1, false },
+                    { "top", top, false, 1, false },       { "export", export, false, 1, false },
+                    { "verify", verify, false, 1, true },  { "compact", compact, true, 1, false },
+                    { "merge", merge, true, 2, false },    { "repair", repair, true, 1, true } };
 enum { NSUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 
 static const char *subcommand_at(void *arg, int i)
@@ -272,6 +274,25 @@ static hone_status open_store(const cli_run *r, int which, hone_store **s, hone_
   return hone_store_open(r->positional[1], HONE_STORE_WRITE, s, err);
 }
 
+void cli_warn_damaged(cli_run *r, const hone_store *s)
+{
+  int n = s ? hone_store_damaged_count(s) : 0;
+  if (n > 0)
+    cli_warn(r, "store.damaged", "%d of the store's files %s damaged and left out; hone store verify names them", n, n == 1 ? "is" : "are");
+}
+
+/* Damage beside good files is a warning; with nothing good there is no store. */
+static hone_status check_readable(hone_store *s, hone_err *err)
+{
+  hone_store_info info;
+  hone_status st = hone_store_get_info(s, &info, err);
+  if (st != HONE_OK || info.segments > 0 || hone_store_damaged_count(s) == 0) return st;
+  const hone_store_damage *d = hone_store_get_damaged(s, 0);
+  hone_err_set(err, HONE_STORE, d->code, "%s", d->message);
+  hone_err_at(err, d->file, 0, 0);
+  return HONE_STORE;
+}
+
 static hone_status run(cli_run *r, hone_err *err)
 {
   int which = cli_subcommand_find(r, NSUBCOMMANDS, subcommand_at, err);
@@ -288,7 +309,9 @@ static hone_status run(cli_run *r, hone_err *err)
   if (st != HONE_OK) return st;
   r->document = json_object();
   json_object_set_new(r->document, "store", json_string(hone_store_path(s)));
-  st = subcommands[which].run(r, s, err);
+  cli_warn_damaged(r, s);
+  if (!subcommands[which].mends) st = check_readable(s, err);
+  if (st == HONE_OK) st = subcommands[which].run(r, s, err);
   hone_status closed = hone_store_close(s, st == HONE_OK ? err : NULL);
   return st == HONE_OK ? closed : st;
 }

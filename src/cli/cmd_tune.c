@@ -96,6 +96,22 @@ hone_status tune_problem(const cli_problem *p, hone_tune_task *task, tune_progre
   return st;
 }
 
+/* As a POSIX shell reads it back. */
+static void add_quoted(hone_text *out, const char *word)
+{
+  static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_=+,./:@%";
+  if (word[0] && word[strspn(word, plain)] == '\0') {
+    hone_text_add(out, " %s", word);
+    return;
+  }
+  hone_text_add(out, " '");
+  for (; *word; word++) {
+    if (*word == '\'') hone_text_add(out, "'\\''");
+    else hone_text_add_bytes(out, word, 1);
+  }
+  hone_text_add(out, "'");
+}
+
 void tune_resume_hint(cli_run *r)
 {
   if (!r->value[TUNE_STORE].given) {
@@ -104,7 +120,7 @@ void tune_resume_hint(cli_run *r)
   }
   hone_text t = { 0 };
   hone_text_add(&t, "hone tune");
-  for (int i = 0; i < r->argc; i++) hone_text_add(&t, strpbrk(r->argv[i], " \t\"'$\\") ? " '%s'" : " %s", r->argv[i]);
+  for (int i = 0; i < r->argc; i++) add_quoted(&t, r->argv[i]);
   if (!r->value[TUNE_RESUME].i) hone_text_add(&t, " --resume");
   cli_warn(r, "tune.interrupted", "interrupted; go on with: %s", t.data);
   if (r->document) json_object_set_new(r->document, "resume", json_string(t.data));
@@ -161,6 +177,7 @@ static hone_status tune_with_store(cli_run *r, hone_tune_task *task, tune_progre
   /* Before any budget is spent, so that a store one cannot write to costs nothing. */
   if (v[TUNE_STORE].given) st = hone_store_open(v[TUNE_STORE].text, HONE_STORE_WRITE, &task->store, err);
   if (st != HONE_OK) return st;
+  cli_warn_damaged(r, task->store);
   if (task->resume) hone_hash_print(hone_store_snapshot(task->store), snapshot);
   st = v[TUNE_MODEL].given ? tune_model(r, task, progress, err) : tune_operator(r, task, progress, err);
   if (r->document && snapshot[0]) json_object_set_new(r->document, "resumed_from", json_string(snapshot));
@@ -168,18 +185,31 @@ static hone_status tune_with_store(cli_run *r, hone_tune_task *task, tune_progre
   return st == HONE_OK ? closed : st;
 }
 
+/* An option that would do nothing is refused rather than ignored. */
+static hone_status check_together(const cli_run *r, hone_err *err)
+{
+  static const int of_operator[] = { CLI_OPERATOR, CLI_SIZE, CLI_OPTION }, of_model[] = { TUNE_PHASE, TUNE_BATCH, TUNE_CONTEXT };
+  bool model = r->value[TUNE_MODEL].given;
+  for (int i = 0; i < 3; i++) {
+    int other = model ? of_operator[i] : of_model[i];
+    if (r->value[other].given)
+      return hone_err_set(err, HONE_USAGE, "tune.both", "--%s belongs to --%s, not to --%s", options[other].name,
+                          model ? "operator" : "model", model ? "model" : "operator");
+  }
+  return HONE_OK;
+}
+
 static hone_status run(cli_run *r, hone_err *err)
 {
   hone_tune_task task;
   tune_progress progress;
-  if (r->value[TUNE_MODEL].given && r->value[CLI_OPERATOR].given)
-    return hone_err_set(err, HONE_USAGE, "tune.both", "--operator and --model exclude each other");
   if (!r->value[TUNE_MODEL].given && !r->value[CLI_OPERATOR].given) {
     hone_err_set(err, HONE_USAGE, "option.missing", "--operator or --model is required");
     hone_err_hint(err, "for example --operator matmul --size m=1,n=4096,k=4096 --dtype bf16");
     return HONE_USAGE;
   }
-  hone_status st = tune_task_init(r, &task, err);
+  hone_status st = check_together(r, err);
+  if (st == HONE_OK) st = tune_task_init(r, &task, err);
   if (st == HONE_OK) st = progress_mode(r, &progress, err);
   if (st != HONE_OK) return st;
   cli_catch_signals();

@@ -151,8 +151,8 @@ static int run_command(const cli_command *c, int argc, char **argv)
   r.value = value;
   r.positional = positional;
   if (st == HONE_OK && value[CLI_HELP].i) {
-    r.json = false;
     cli_command_help(c, &r.out);
+    r.document = cli_command_document(c);
   } else if (st == HONE_OK) {
     st = c->run(&r, &err);
   }
@@ -181,15 +181,12 @@ int main(int argc, char **argv)
     hone_text_fini(&t);
     return hone_status_exit_code(HONE_USAGE);
   }
-  if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "--help") == 0) {
-    (argv[1][2] == 'v' ? cli_version : cli_overview)(&t);
-    int code = put(t.data, t.length, 0);
-    hone_text_fini(&t);
-    return code;
-  }
-  const cli_command *c = cli_command_find(argv[1]);
+  const cli_command *c = cli_command_find(strcmp(argv[1], "--help") == 0 ? "help" : argv[1]);
   if (c) return run_command(c, argc - 2, argv + 2);
   bool json = false;
-  for (int i = 2; i < argc; i++) json = json || strcmp(argv[i], "--json") == 0;
-  return unknown_command(argv[1], json);
+  for (int i = 1; i < argc; i++) json = json || strcmp(argv[i], "--json") == 0;
+  if (strcmp(argv[1], "--version") != 0) return unknown_command(argv[1], json);
+  cli_run r = { .json = json, .document = json_pack("{s:s}", "version", PACKAGE_VERSION) };
+  cli_version(&r.out);
+  return finish(&r, HONE_OK, NULL);
 }

@@ -131,7 +131,10 @@ static hone_status tune_item(campaign *c, const hone_model_item *item, hone_err 
     hone_err_init(err);
     return HONE_OK;
   }
-  if (st != HONE_OK) return st;
+  if (st != HONE_OK) {
+    cli_problem_fini(&c->problem);
+    return st;
+  }
   hone_text_add(&label, "%s: ", item->role);
   cli_problem_label(&c->problem, &label);
   c->task->label = label.data;

@@ -15,11 +15,26 @@ expect_error 2 option.missing "no machine" hone tune $on_gemmini
 # shellcheck disable=SC2086
 expect_error 2 strategy.unknown "strategy" hone tune $on_gemmini --machine "$gemmini" --strategy evolutionery && says strategy "evolutionary"
 
+# An option that would do nothing is refused, not ignored.
+# shellcheck disable=SC2086
+expect_error 2 tune.both "phase without model" hone tune $on_gemmini --machine "$gemmini" --phase decode
+# shellcheck disable=SC2086
+expect_error 2 tune.both "size with model" hone tune --data "$top" --model llama-3-8b --size m=1 --phase decode --context 8 --machine "$gemmini"
+# One document under --json, whatever is asked.
+expect_error 2 cli.unknown-command "no command" hone
+for words in help --help --version "help tune" "tune --help"; do
+  # shellcheck disable=SC2086
+  expect 0 "$words" hone $words --json
+  json --same "$work/out" "$work/out" || fail "$words --json: no document"
+done
+
 # Operators, sizes and formats.
 expect_error 2 operator.unknown "operator" hone tune --data "$top" --operator matmull --size m=8,n=8,k=8 --dtype int8 --machine "$gemmini"
 says operator "matmul"
 expect_error 2 "operator.*" "missing size" hone tune --data "$top" --operator matmul --size m=8,n=8 --dtype int8 --machine "$gemmini"
 expect_error 2 "operator.*" "unknown size" hone tune --data "$top" --operator matmul --size m=8,n=8,k=8,kk=2 --dtype int8 --machine "$gemmini"
+expect_error 2 operator.unknown-size "case of a size" hone tune --data "$top" --operator matmul --size M=8,n=8,k=8 --dtype int8 --machine "$gemmini"
+says "case of a size" "'m'"
 expect_error 2 "operator.*" "zero size" hone tune --data "$top" --operator matmul --size m=0,n=8,k=8 --dtype int8 --machine "$gemmini"
 expect_error 2 "*overflow*" "overflow" hone tune --data "$top" --operator matmul \
   --size m=4000000000000,n=4000000000000,k=4000000000000 --dtype int8 --machine "$gemmini"

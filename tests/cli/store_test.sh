@@ -24,6 +24,8 @@ expect 0 "merge again" hone store merge "$work/b.hone" "$work/a.hone" --json
 [ "$(json "$work/out" copied)" -eq 0 ] || fail "merge again: copied what was known"
 
 echo foreign > "$work/b.hone/x.h5"
+expect 0 "query beside damage" hone store query "$work/b.hone" && says "query beside damage" store.damaged
+expect_error 4 store.foreign "one file that is no store" hone store info "$work/b.hone/x.h5"
 expect_error 4 store.damaged "verify" hone store verify "$work/b.hone"
 expect 0 "repair" hone store repair "$work/b.hone" --json
 [ "$(json "$work/out" renamed)" -eq 1 ] || fail "repair: not one file renamed"
