@@ -17,6 +17,9 @@
  * moves both what a step needs and what it leaves does so in program order: the
  * next fill waits for the drain, the drain for the step, whatever the depth.
  *
+ * Rings speak of averages. A clipped tile at the edge of a dim is used for less
+ * time, yet the fill beside it may be of a whole tile (uneven).
+ *
  * Before the first step and after the last, the chain of memories is passed once
  * with nothing to overlap: prologue and epilogue. Where DMA or DRAM set the pace,
  * what they move there is part of the steady state already and only latencies
@@ -197,6 +200,48 @@ static demand demand_of(const hone_timing *t, int i)
   return d;
 }
 
+/* Time of a fill without its latencies while others that come as often share the DRAM. */
+static double moving_time(const hone_timing *t, int i)
+{
+  const hone_flow *f = &t->flow[i][FILL];
+  double own = f->wait - f->latency, sum = own;
+  for (int k = 0; k < t->v->e.nbuffers; k++) {
+    const hone_flow *g = &t->flow[k][FILL];
+    if (k == i || g->mover != DMA || g->visits < f->visits || !(t->v->e.buffer[k].stages & t->v->e.buffer[i].stages)) continue;
+    sum += smaller(own, g->wait - g->latency);
+  }
+  return sum;
+}
+
+/* Two copies and a clipped tile between whole ones: while it is used the next
+ * whole tile comes in, and while a whole tile is used it comes in itself. More
+ * copies level this out; clipped tiles in a row are a ring of their own. Of the
+ * time `inside`, what the busiest engine works shrinks with the tile. */
+static double uneven(const hone_timing *t, int i, double visits, double inside, const double need[])
+{
+  const hone_buffer *b = &t->v->e.buffer[i];
+  const hone_flow *f = &t->flow[i][FILL];
+  if (b->kind != HONE_BUFFER_READ || b->depth != 2 || b->child >= 0 || f->mover != DMA || b->keys == 0) return 0;
+  int d = t->v->e.loop[63 - __builtin_clzll(b->keys)].dim; /* advances from fill to fill */
+  const hone_pieces *p = &t->v->core->cuts.of[d][hone_cuts_level(&t->v->e, d, b->position)];
+  double longest = 0, mean = (double)p->total / (double)p->count, clipped = 0, work = 0, time = 0;
+  for (int k = 0; k < p->n; k++) longest = larger(longest, (double)p->piece[k].length);
+  for (int e = 0; e < DMA; e++) work = larger(work, need[e] / visits);
+  double rest = inside / visits - work, moving = moving_time(t, i) * longest / mean;
+  work *= longest / mean;
+  double use = rest + work;
+  double fixed = f->latency + completion(t, b->stages);
+  double fill = larger(moving, smaller(moving + fixed, use)); /* beyond, latencies overlap with other fills */
+  for (int k = 0; k < p->n; k++) {
+    double part = (double)p->piece[k].length / longest, n = visits * (double)p->piece[k].count / (double)p->count;
+    if (part == 1) continue;
+    time += n * (larger(rest + work * part, fill) + larger(use, moving * part));
+    clipped += n;
+  }
+  if (clipped == 0 || clipped > visits / 2) return 0;
+  return time + (visits - 2 * clipped) * larger(use, moving) - fill; /* the first is in the prologue */
+}
+
 /* One copy that leaves and returns: its next contents come only when it has left,
  * and its child's only then. */
 static void add_return(const hone_timing *t, int i, turns *x)
@@ -245,6 +290,8 @@ static void fold_buffers(const hone_timing *t, int from, int end, span *all)
     } else {
       time = larger(time, ring(d.visits, d.depth, d.share * all->time / d.visits + d.use, d.turn));
       alone = larger(alone, ring(d.visits, d.depth, d.share * all->alone / d.visits + d.use, d.turn));
+      time = larger(time, uneven(t, n->index, d.visits, all->time, all->need));
+      alone = larger(alone, uneven(t, n->index, d.visits, all->alone, all->need));
     }
   }
   double stops = total_turns(&single);
