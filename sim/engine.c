@@ -32,14 +32,6 @@ typedef struct {
   int64_t useful, issued, busy;
 } work;
 
-static int64_t pass_cycles(const hone_matrix *e, const hone_array_rate *r, int64_t rows)
-{
-  int64_t c = hone_muldiv_ceil(rows, r->cycles_per_row_num, r->cycles_per_row_den);
-  c = hone_max64(c, e->min_pass_cycles);
-  if (e->load_hidden) return hone_max64(c, e->load_cycles);
-  return hone_checked_add(c, e->load_cycles, &c) ? c : INT64_MAX;
-}
-
 /* Tiles of the held operand; for each the other dims stream through in chunks. */
 static bool contract_work(const hone_matrix *e, const hone_insn_body *b, const sim_body *x, const sim_range *iter, work *out)
 {
@@ -59,12 +51,7 @@ static bool contract_work(const hone_matrix *e, const hone_insn_body *b, const s
       streamed = mul(streamed, iter[i].length);
   }
   out->issued = mul(mul(tiles, streamed), (int64_t)e->rows * e->columns);
-  int64_t chunk = e->max_stream_rows > 0 ? hone_min64(e->max_stream_rows, streamed) : streamed;
-  int64_t full = streamed / chunk, rest = streamed % chunk;
-  const hone_array_rate *r = &e->rate[b->rate];
-  int64_t cycles = mul(full, pass_cycles(e, r, chunk));
-  if (rest > 0 && !hone_checked_add(cycles, pass_cycles(e, r, rest), &cycles)) cycles = INT64_MAX;
-  out->busy = mul(tiles, cycles);
+  out->busy = mul(tiles, hone_block_cycles(e, &e->rate[b->rate], streamed));
   return true;
 }
 

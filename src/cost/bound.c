@@ -70,18 +70,12 @@ static double map_cycles(const bounding *b, const hone_stage *st, const hone_mat
   return blocks * stream_cycles(x, rate, product_of_extents(b->op, st->dims & ~held & ~mapped));
 }
 
-/* What is held while (row, column) are on the array, 0 when the map is illegal
- * (machine.h): ws holds the operand with both dims, os the output. */
+/* What is held while (row, column) are on the array, 0 when the map is illegal. */
 static hone_dimset held_by(const bounding *b, const hone_stage *st, hone_dataflow flow, int row, int column)
 {
-  hone_dimset a = hone_access_dims(b->op, &st->read[0]), c = hone_access_dims(b->op, &st->read[1]);
-  if (row == column || !in(st->dims, row) || !in(st->dims, column) || in(st->reduced, column)) return 0;
-  if (flow == HONE_DATAFLOW_OS) {
-    bool apart = in(a, row) != in(c, row) && in(a, column) != in(c, column) && in(a, row) != in(a, column);
-    return !in(st->reduced, row) && apart ? st->dims & ~st->reduced : 0;
-  }
-  if (!in(st->reduced, row) || !in(a, row) || !in(c, row) || in(a, column) == in(c, column)) return 0;
-  return in(a, column) ? a : c;
+  int held;
+  if (!hone_map_check(b->op, (int)(st - b->op->stage), flow, row, column, &held)) return 0;
+  return held < 0 ? st->dims & ~st->reduced : hone_access_dims(b->op, &st->read[held]);
 }
 
 static double engine_cycles(const bounding *b, const hone_stage *st, const hone_matrix *x, const hone_array_rate *rate)

@@ -39,7 +39,21 @@ static int64_t pass_cycles(const hone_matrix *x, const hone_array_rate *rate, in
 {
   int64_t c = hone_muldiv_ceil(r, rate->cycles_per_row_num, rate->cycles_per_row_den);
   c = hone_max64(c, x->min_pass_cycles);
-  return x->load_hidden ? hone_max64(c, x->load_cycles) : c + x->load_cycles;
+  if (x->load_hidden) return hone_max64(c, x->load_cycles);
+  return hone_checked_add(c, x->load_cycles, &c) ? c : INT64_MAX;
+}
+
+static int64_t chunk_of(const hone_matrix *x, int64_t stream)
+{
+  return x->max_stream_rows > 0 ? hone_min64(x->max_stream_rows, stream) : stream;
+}
+
+int64_t hone_block_cycles(const hone_matrix *x, const hone_array_rate *rate, int64_t stream)
+{
+  int64_t chunk = chunk_of(x, stream), rest = stream % chunk, cycles;
+  if (!hone_checked_mul(stream / chunk, pass_cycles(x, rate, chunk), &cycles)) return INT64_MAX;
+  if (rest > 0 && !hone_checked_add(cycles, pass_cycles(x, rate, rest), &cycles)) return INT64_MAX;
+  return cycles;
 }
 
 void hone_contract_step(const hone_operator *op, const hone_machine *m, const hone_schedule *s, int stage,
@@ -63,13 +77,11 @@ void hone_contract_step(const hone_operator *op, const hone_machine *m, const ho
     if (!dim_in(kept, d)) stream *= range[d].length;
     else if (d != row && d != column) blocks *= range[d].length;
   }
-  int64_t chunk = x->max_stream_rows > 0 ? hone_min64(x->max_stream_rows, stream) : stream;
-  int64_t full = stream / hone_max64(chunk, 1), rest = stream - full * chunk;
   *out = (hone_step_work){
-      .passes = blocks * (full + (rest > 0)),
+      .passes = stream > 0 ? blocks * hone_ceil_div(stream, chunk_of(x, stream)) : 0,
       .useful = useful,
       .issued = useful > 0 ? blocks * x->rows * x->columns * stream : 0,
-      .busy_cycles = blocks * (full * pass_cycles(x, rate, chunk) + (rest > 0 ? pass_cycles(x, rate, rest) : 0)),
+      .busy_cycles = stream > 0 ? blocks * hone_block_cycles(x, rate, stream) : 0,
   };
 }
 

@@ -145,6 +145,11 @@ typedef struct {
 } hone_step_work;
 void hone_contract_step(const hone_operator *op, const hone_machine *m, const hone_schedule *s, int stage,
                         const hone_range range[HONE_MAX_DIMS], hone_step_work *out);
+/* Are row, column a legal map of a contract stage under the dataflow? If so,
+ * *held is the read that is stationary (ws), -1 for os. */
+bool hone_map_check(const hone_operator *op, int stage, hone_dataflow flow, int row, int column, int *held);
+/* Cycles `stream` > 0 rows through one array block occupy the engine; saturates. */
+int64_t hone_block_cycles(const hone_matrix *x, const hone_array_rate *rate, int64_t stream);
 /* Cycles a map step, or a vector move of `elements`, occupies the engine. */
 int64_t hone_vector_cycles(const hone_vector *v, hone_function_cost c, int64_t elements);
 /* The vector engine that moves between memories (lowest number that reaches both), -1. */

@@ -30,9 +30,6 @@ hone_reason hone_chain_write(const hone_operator *op, const hone_machine *m, int
 
 /* Can the engine run the stage at all? NONE, ENGINE or FORMAT. */
 hone_reason hone_engine_check(const hone_operator *op, const hone_machine *m, int stage, int engine);
-/* Are row, column a legal map of a contract stage under the dataflow? If so,
- * *held is the read that is stationary (ws), -1 for os. */
-bool hone_map_check(const hone_operator *op, int stage, hone_dataflow flow, int row, int column, int *held);
 
 /* Parameters that do not matter under the rest of the schedule (a depth where
  * bypassed, a placement replaced by a home): normalized away and not printed. */
