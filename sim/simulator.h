@@ -21,8 +21,10 @@
  *              turnaround_cycles between reads and writes, which it serves in
  *              batches, reads first. A load is complete latency_cycles of memory
  *              0 after its last piece was served, a store when it was.
- * On-chip memories serve everybody at once: their ports, banks and bandwidth do
- * not limit anything here, and DRAM addresses do not matter. */
+ * On-chip memories serve everybody at once: their ports, banks, bandwidth and
+ * latency do not limit anything here, and DRAM addresses do not matter. Nor do the
+ * DRAM's ports, the rank of a descriptor (max_rank), issue_slots (a stream has its
+ * own sequencer), or engine_rate for one transfer alone. */
 #ifndef HONE_SIM_SIMULATOR_H
 #define HONE_SIM_SIMULATOR_H
 

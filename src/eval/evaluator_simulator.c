@@ -66,7 +66,8 @@ static hone_status run(const sim_state *st, const hone_schedule *s, const hone_p
   hone_err_init(&sim_err);
   status = hone_sim_run(bytes, n, &st->op, &st->machine, block, args, &options, &r, &sim_err);
   if (status != HONE_OK) {
-    fail(out, status == HONE_INFEASIBLE ? HONE_REASON_DEADLOCK : HONE_REASON_EVALUATOR, sim_err.message);
+    bool stuck = strcmp(sim_err.code, "sim.deadlock") == 0; /* the watchdog stops what merely takes too long */
+    fail(out, stuck ? HONE_REASON_DEADLOCK : HONE_REASON_EVALUATOR, sim_err.message);
   } else {
     out->cycles = r.cycles;
     out->warm_cycles = r.warm_cycles;
