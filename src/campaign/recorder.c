@@ -10,7 +10,7 @@
 
 typedef struct {
   hone_hash key;
-  bool used;
+  bool used, contested; /* contested: records disagree, so it is evaluated again */
   hone_outcome outcome;
 } known;
 
@@ -55,7 +55,10 @@ static hone_status remember(void *arg, const hone_record *record, hone_err *err)
   recorder *r = arg;
   grow(r);
   known *k = slot_of(r->table, r->capacity, key_of(record->evaluator, record->schedule));
-  if (k->used) return HONE_OK; /* contested: query gives the lower first; the simulator is deterministic */
+  if (k->used) {
+    k->contested = true;
+    return HONE_OK;
+  }
   *k = (known){ .key = key_of(record->evaluator, record->schedule), .used = true };
   hone_outcome *o = &k->outcome;
   *o = (hone_outcome){ .reason = record->reason, .cycles = record->cycles, .warm_cycles = record->warm_cycles,
@@ -116,8 +119,9 @@ bool recorder_find(const recorder *r, const hone_evaluator_type *by, const char 
 {
   if (r->capacity == 0) return false;
   const known *k = slot_of(r->table, r->capacity, key_of(by->name, schedule));
-  if (k->used) *out = k->outcome;
-  return k->used;
+  if (!k->used || k->contested) return false;
+  *out = k->outcome;
+  return true;
 }
 
 const char *recorder_best(const recorder *r, const hone_evaluator_type *by)

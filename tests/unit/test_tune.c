@@ -188,6 +188,40 @@ START_TEST(resume_simulates_nothing_twice)
 }
 END_TEST
 
+/* Appends what it sees once more, as if it had taken one cycle. */
+static hone_status contradict(void *arg, const hone_record *r, hone_err *e)
+{
+  hone_record lie = *r;
+  lie.cycles = lie.warm_cycles = 1;
+  return hone_store_append(arg, &lie, e);
+}
+
+START_TEST(resume_evaluates_again_where_records_disagree)
+{
+  problem p;
+  hone_tune_result first, again;
+  char folder[] = "/tmp/hone-tune.XXXXXX";
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  set_up(&p, 24, 20, 28);
+  OK(hone_store_open(folder, HONE_STORE_WRITE, &p.task.store, &err));
+  OK(hone_tune_run(&p.task, &first, &err));
+  OK(hone_store_refresh(p.task.store, &err));
+  hone_store_filter filter = { .evaluator = hone_evaluator_simulator.name };
+  OK(hone_store_top(p.task.store, &filter, 1, contradict, p.task.store, &err));
+  OK(hone_store_flush(p.task.store, &err));
+  OK(hone_store_refresh(p.task.store, &err));
+  p.task.resume = true;
+  OK(hone_tune_run(&p.task, &again, &err));
+  ck_assert_int_eq(again.best.sim_cycles, first.best.sim_cycles);
+  ck_assert_int_eq(again.counts.reused, again.counts.simulated - 1);
+  hone_tune_result_fini(&first);
+  hone_tune_result_fini(&again);
+  OK(hone_store_close(p.task.store, &err));
+  tear_down(&p);
+  remove_folder(folder);
+}
+END_TEST
+
 int main(void)
 {
   Suite *s = suite_create("tune");
@@ -199,6 +233,7 @@ int main(void)
   tcase_add_test(c, an_interrupt_keeps_the_best_so_far);
   tcase_add_test(c, a_longer_run_begins_with_the_shorter);
   tcase_add_test(c, resume_simulates_nothing_twice);
+  tcase_add_test(c, resume_evaluates_again_where_records_disagree);
   suite_add_tcase(s, c);
   return unit_run(s);
 }
