@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,8 +173,20 @@ static int unknown_command(const char *name, bool json)
   return finish(&r, st, &err);
 }
 
+/* With a standard stream closed, the next file opened (a segment of a store, say)
+ * would take its number and get its text. A reading /dev/null makes writes fail. */
+static void hold_standard_streams(void)
+{
+  for (int fd = open("/dev/null", O_RDONLY); fd >= 0; fd = open("/dev/null", O_RDONLY))
+    if (fd > STDERR_FILENO) {
+      close(fd);
+      return;
+    }
+}
+
 int main(int argc, char **argv)
 {
+  hold_standard_streams();
   hone_text t = { 0 };
   if (argc < 2) {
     cli_overview(&t);

@@ -96,4 +96,9 @@ expect_error 4 "store.*" "no store" hone store info "$work/none.hone"
 expect_error 2 "schedule.*" "schedule name" hone simulate $on_gemmini --machine "$gemmini" --schedule "tile.9.m=4"
 expect_error 2 "*" "subcommand" hone space shwo && says subcommand show
 [ -e /dev/full ] && { hone --version > /dev/full 2>"$work/err"; [ $? -eq 4 ] || fail "full disk: exit status"; }
+# Standard streams closed: a store takes none of their numbers.
+# shellcheck disable=SC2086
+"$hone_binary" tune $on_gemmini --machine "$gemmini" --store "$work/closed.hone" --budget 20 --progress json --json <&- >&- 2>&-
+[ $? -eq 4 ] || fail "closed streams: exit status"
+expect 0 "closed streams: store" hone store verify "$work/closed.hone"
 finish
