@@ -15,7 +15,7 @@
 
 /* Totals over the operators tuned, weighted by count. */
 typedef struct {
-  int tuned, failed, skipped;
+  int tuned, failed, skipped, infeasible; /* the last: skipped since the machine cannot run it */
   double best, by_default, bound; /* cycles */
   bool interrupted;
 } totals;
@@ -127,6 +127,7 @@ static hone_status tune_item(campaign *c, const hone_model_item *item, hone_err 
                                    : hone_err_set(err, HONE_UNSUPPORTED, "model.not-yet", "%s", item->reason);
   if (st != HONE_OK) cli_problem_fini(&c->problem);
   if (st == HONE_INFEASIBLE || st == HONE_UNSUPPORTED) {
+    c->sum.infeasible += st == HONE_INFEASIBLE;
     skip(c, item, err->message);
     hone_err_init(err);
     return HONE_OK;
@@ -247,7 +248,7 @@ static hone_status tune_items(campaign *c, hone_err *err)
 static hone_tune_status overall(const totals *t)
 {
   if (t->interrupted) return HONE_TUNE_INTERRUPTED;
-  if (t->tuned + t->failed == 0) return HONE_TUNE_NOTHING_TO_TUNE;
+  if (t->tuned + t->failed == 0) return t->infeasible > 0 ? HONE_TUNE_INFEASIBLE : HONE_TUNE_NOTHING_TO_TUNE;
   return t->tuned == 0 ? HONE_TUNE_ALL_FAILED : HONE_TUNE_BUDGET_SPENT;
 }
 

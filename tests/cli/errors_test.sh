@@ -45,6 +45,10 @@ expect_error 3 "*" "lacks bf16" hone tune --data "$top" --operator matmul --size
 says "lacks bf16" int8
 [ "$(json "$work/out" status)" = infeasible ] || fail "lacks bf16: status is not infeasible"
 
+# A model of which the machine can run nothing.
+expect 3 "model in bf16" hone tune --data "$top" --model llama-3-8b --phase decode --context 64 --machine "$gemmini" --json
+[ "$(json "$work/out" status)" = infeasible ] || fail "model in bf16: status is not infeasible"
+
 # Machines: every edit of a good file below is refused at its place.
 edit() { # edit NAME SED-SCRIPT
   sed "$2" "$gemmini" > "$work/machine.yaml"
