@@ -93,7 +93,8 @@ static bool tile_whole(mover *m) { return change(m, pick(m, HONE_PARAM_TILE, -1)
 
 static bool tile_scale(mover *m)
 {
-  return change(m, pick(m, HONE_PARAM_TILE, -1), hone_rng_below(m->rng, 2) == 0 ? choose_larger : choose_smaller);
+  bool larger = hone_rng_below(m->rng, 2) == 0; /* drawn before pick draws: arguments have no order in C */
+  return change(m, pick(m, HONE_PARAM_TILE, -1), larger ? choose_larger : choose_smaller);
 }
 
 /* One tile grows, another of its memory shrinks. */
