@@ -7,11 +7,12 @@ problem="--data $top --operator matmul --size m=96,n=80,k=112 --dtype int8 --mac
 for signal in INT TERM; do
   # (A shell starts background jobs with SIGINT ignored; hone catches it all the same.)
   store=$work/$signal.hone
+  : > "$work/err" # there before it is read below
   # shellcheck disable=SC2086 # several words
   "$hone_binary" tune $problem --budget 1000000000 --store "$store" --progress json --json > "$work/out" 2> "$work/err" &
   pid=$!
   tries=0 # until the search has begun: the second progress line
-  while [ "$(grep -c '"evaluated"' "$work/err")" -lt 2 ] && [ $tries -lt 300 ]; do
+  while [ "$(grep -c '"evaluated"' "$work/err")" -lt 2 ] && [ $tries -lt 1200 ]; do
     sleep 0.1
     tries=$((tries + 1))
   done
