@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "../lib/cases.h"
-#include "../unit/unit.h"
+#include "tests/lib/cases.h"
+#include "tests/unit/unit.h"
 #include "eval/evaluator.h"
 
 enum { SEED = 20261201, CASES = 120 };
