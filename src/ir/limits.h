@@ -5,6 +5,8 @@
 
 enum {
   HONE_MAX_NAME = 32,    /* with the final NUL */
+  HONE_MAX_SIZES = 32,   /* named sizes of an operator text */
+  HONE_MAX_OPTIONS = 16,
   HONE_MAX_DIMS = 12,
   HONE_MAX_TENSORS = 16,
   HONE_MAX_STAGES = 8,

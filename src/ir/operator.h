@@ -16,6 +16,7 @@
 #include "ir/format.h"
 #include "ir/function.h"
 #include "ir/limits.h"
+#include "ir/spec.h"
 
 typedef uint32_t hone_dimset; /* bit d = dim d */
 
@@ -90,6 +91,8 @@ typedef struct {
   hone_dim dim[HONE_MAX_DIMS];
   hone_tensor tensor[HONE_MAX_TENSORS];
   hone_stage stage[HONE_MAX_STAGES];
+  hone_spec spec; /* what it was loaded with, defaults filled in, sizes and options in the
+                   * text's order; not part of the identity */
 } hone_operator;
 
 typedef struct {
@@ -110,6 +113,9 @@ typedef struct {
 hone_status hone_operator_load(const char *path, const hone_size *sizes, int nsizes, const hone_format_choice *formats,
                                int nformats, const hone_operator_option *options, int noptions, hone_operator *out,
                                hone_err *err);
+
+/* The same by a spec without ranges; its operator_name must be that of the text. */
+hone_status hone_operator_load_spec(const char *path, const hone_spec *spec, hone_operator *out, hone_err *err);
 
 /* Canonical text: sizes and formats substituted, dims and tensors by number. */
 void hone_operator_print(const hone_operator *op, hone_text *out);

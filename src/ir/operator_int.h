@@ -10,8 +10,6 @@
 #include "base/yaml.h"
 #include "ir/operator.h"
 
-enum { HONE_MAX_SIZES = 32, HONE_MAX_OPTIONS = 16 };
-
 /* What names mean in an expression; dims win over sizes. */
 typedef struct {
   const hone_operator *op; /* its dims and tensors; NULL: sizes only */

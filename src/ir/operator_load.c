@@ -410,6 +410,47 @@ static hone_status load_head(hone_loader *l)
   return s == HONE_OK ? hone_loader_take_name(l, node, name, l->op.name) : s;
 }
 
+/* A word that survives being part of a spec's text. */
+static hone_status spec_word(hone_loader *l, const char *text, char out[HONE_MAX_NAME])
+{
+  if (text[strcspn(text, " ,=\t\n")] == '\0' && snprintf(out, HONE_MAX_NAME, "%s", text) < HONE_MAX_NAME) return HONE_OK;
+  return REFUSE(l->root, "name", "'%.60s' is no word of at most %d characters without blanks, ',' and '='", text, HONE_MAX_NAME - 1);
+}
+
+static void note_formats(const hone_loader *l, hone_spec *s)
+{
+  for (int t = -1; t < l->op.ntensors; t++)
+    for (int i = l->ask->nformats - 1; i >= 0; i--) {
+      const hone_format_choice *c = &l->ask->formats[i];
+      if (t < 0 ? c->tensor != NULL : !c->tensor || strcmp(c->tensor, l->op.tensor[t].name) != 0) continue;
+      s->format[s->nformats].format = c->format;
+      if (t >= 0) memcpy(s->format[s->nformats].tensor, l->op.tensor[t].name, HONE_MAX_NAME);
+      s->nformats++;
+      break; /* the last one given counts */
+    }
+}
+
+/* What was asked for, defaults filled in. Sizes and options in the text's order,
+ * formats: the default first, then tensors in the text's order. */
+static hone_status note_spec(hone_loader *l)
+{
+  hone_spec *s = &l->op.spec;
+  hone_status st = HONE_OK;
+  s->nsizes = l->scope.nsizes;
+  s->noptions = l->noptions;
+  memcpy(s->operator_name, l->op.name, HONE_MAX_NAME);
+  for (int i = 0; i < s->nsizes && st == HONE_OK; i++) {
+    s->size[i].value = s->size[i].to = l->scope.size[i].value;
+    st = spec_word(l, l->scope.size[i].name, s->size[i].name);
+  }
+  for (int i = 0; i < s->noptions && st == HONE_OK; i++) {
+    st = spec_word(l, l->option[i].name, s->option[i].name);
+    if (st == HONE_OK) st = spec_word(l, l->option[i].value, s->option[i].value);
+  }
+  note_formats(l, s);
+  return st;
+}
+
 static hone_status load(hone_loader *l)
 {
   hone_status s = load_head(l);
@@ -420,6 +461,7 @@ static hone_status load(hone_loader *l)
   if (s == HONE_OK) s = load_tensors(l);
   if (s == HONE_OK) s = load_ragged(l);
   if (s == HONE_OK) s = hone_loader_load_stages(l);
+  if (s == HONE_OK) s = note_spec(l);
   return s == HONE_OK ? hone_operator_check(&l->op, &l->at, l->err) : s;
 }
 
@@ -439,5 +481,20 @@ hone_status hone_operator_load(const char *path, const hone_size *sizes, int nsi
   }
   if (s == HONE_OK) *out = l->op;
   free(l);
+  return s;
+}
+
+hone_status hone_operator_load_spec(const char *path, const hone_spec *spec, hone_operator *out, hone_err *err)
+{
+  hone_size sizes[HONE_MAX_SIZES];
+  hone_format_choice formats[HONE_MAX_TENSORS + 1];
+  hone_operator_option options[HONE_MAX_OPTIONS];
+  for (int i = 0; i < spec->nsizes; i++) sizes[i] = (hone_size){spec->size[i].name, spec->size[i].value};
+  for (int i = 0; i < spec->nformats; i++)
+    formats[i] = (hone_format_choice){spec->format[i].tensor[0] ? spec->format[i].tensor : NULL, spec->format[i].format};
+  for (int i = 0; i < spec->noptions; i++) options[i] = (hone_operator_option){spec->option[i].name, spec->option[i].value};
+  hone_status s = hone_operator_load(path, sizes, spec->nsizes, formats, spec->nformats, options, spec->noptions, out, err);
+  if (s == HONE_OK && strcmp(out->name, spec->operator_name) != 0)
+    return hone_err_set(err, HONE_INPUT, "spec.operator", "%s holds the operator '%s', not '%s'", path, out->name, spec->operator_name);
   return s;
 }

@@ -125,6 +125,16 @@ void hone_schedule_normalize(const hone_operator *op, const hone_machine *m, hon
   }
 }
 
+void hone_schedule_fit(const hone_operator *op, const hone_machine *m, hone_schedule *s)
+{
+  for (int d = 0; d < op->ndims; d++) {
+    for (int a = 0; a < m->naxes; a++) s->split[a][d] = hone_min64(s->split[a][d], op->dim[d].extent);
+    s->tile[0][d] = hone_ceil_div(op->dim[d].extent, splits_of(m, s, d));
+    for (int l = 1; l < m->nlevels; l++) s->tile[l][d] = hone_min64(s->tile[l][d], s->tile[l - 1][d]);
+  }
+  hone_schedule_normalize(op, m, s);
+}
+
 /* Within an axis the split dims are digits in dim order, the first most
  * significant; axes likewise. Instances beyond the product have no block. */
 void hone_schedule_block(const hone_operator *op, const hone_machine *m, const hone_schedule *s, int instance, int dim,

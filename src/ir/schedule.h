@@ -93,6 +93,12 @@ hone_status hone_schedule_default(const hone_operator *op, const hone_machine *m
 void hone_schedule_init(const hone_operator *op, const hone_machine *m, hone_schedule *out);
 void hone_schedule_normalize(const hone_operator *op, const hone_machine *m, hone_schedule *s);
 
+/* Makes a schedule of the same operator at other sizes (same spec family) one of
+ * `op`: splits and tiles larger than what they cut are cut to it, then normalized.
+ * Not necessarily legal: check. From a shape at least as large in every dim the
+ * loops that vanish are the only change. */
+void hone_schedule_fit(const hone_operator *op, const hone_machine *m, hone_schedule *s);
+
 /* Canonical text "split.core.m=1 tile.1.m=64 order.1=m,n,k at.W.1=3 ..."; one
  * line, one blank between. print then parse is the identity on normal forms. */
 void hone_schedule_print(const hone_operator *op, const hone_machine *m, const hone_params *p, const hone_schedule *s,

@@ -48,6 +48,8 @@ typedef struct {
   const char *machine_text;  /* hone_machine_print */
   const char *operator_name, *machine_name; /* provenance: names may change, identity does not */
   const char *label;         /* provenance, for people: "matmul m=8,n=4096,k=4096 bf16" */
+  const char *spec;          /* provenance: hone_spec_print, what makes the operator anew; "" in records
+                              * of schema 1 */
 } hone_store_task;
 
 /* One evaluation. append copies every text (NULL = ""); in a visit the texts are
@@ -168,6 +170,21 @@ const hone_store_damage *hone_store_get_damaged(const hone_store *s, int i);
 /* Reads everything: digests again, every index in range, keys recomputed, order
  * as documented. Adds to the damaged list; returns STORE when it is not empty. */
 hone_status hone_store_verify(hone_store *s, hone_err *err);
+
+/* Documents: texts (JSON) that say more than records can, such as what a range
+ * run concluded. Kept with the records, durable and merged like them; the newest
+ * of a (kind, subject) is the one that counts, older ones are dropped by compact. */
+typedef struct {
+  const char *kind;    /* "range" */
+  const char *subject; /* what it is about: a spec and a machine hash, "<spec> on <hash>" */
+  const char *text;
+  int64_t time_unix_ns; /* put: 0 = now */
+  const char *host;     /* filled when read */
+} hone_store_document;
+hone_status hone_store_put(hone_store *s, const hone_store_document *d, hone_err *err); /* pending until flush */
+typedef hone_status (*hone_store_visit_document)(void *arg, const hone_store_document *d, hone_err *err);
+/* The newest of each subject, by kind (NULL: all), then subject. */
+hone_status hone_store_documents(hone_store *s, const char *kind, hone_store_visit_document visit, void *arg, hone_err *err);
 
 /* Exports what query visits. Numbers in the C locale, failures with reason. */
 typedef hone_status (*hone_store_write)(void *arg, const char *bytes, size_t n, hone_err *err);

@@ -1,0 +1,146 @@
+/* Schedule libraries: the chosen schedules of a store, for compilers and
+ * runtimes. One library is one JSON document (data/schema/library.schema.json);
+ * the C header and the microcode files are projections of it.
+ *
+ * A family is an operator with formats, options and machine fixed: shapes differ
+ * only in the values of its sizes. Its entries are tuned shapes. Its intervals say
+ * for which other shapes an entry's schedule may be used: those that differ in one
+ * size only, at every integer of lo..hi, each of which was costed with the model
+ * and found legal and no worse than the default schedule there. So a lookup needs
+ * no model: it is exact (an entry), near (an interval) or fallback (neither), in
+ * C as here.
+ *
+ * A schedule found near its tuned shape is used by cutting splits and tiles to the
+ * asked shape (hone_schedule_fit). A library is read-only once made: threads may
+ * share it. */
+#ifndef HONE_LIBRARY_LIBRARY_H
+#define HONE_LIBRARY_LIBRARY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/hash.h"
+#include "base/status.h"
+#include "base/text.h"
+#include "ir/spec.h"
+#include "store/store.h"
+
+enum { HONE_LIBRARY_SCHEMA = 1 };
+
+typedef enum {
+#define HONE_EVIDENCE(id, word) HONE_EVIDENCE_##id,
+#include "library/evidence.def"
+#undef HONE_EVIDENCE
+  HONE_EVIDENCE_COUNT
+} hone_evidence;
+const char *hone_evidence_word(hone_evidence e);
+
+/* One tuned shape. Cycles of the machine's base clock; -1: not known. */
+typedef struct {
+  int64_t size[HONE_MAX_SIZES];       /* in the order of the family's spec */
+  const char *schedule, *by_default;  /* canonical texts at this shape; by_default is always there */
+  hone_evidence evidence;             /* behind cycles and default_cycles */
+  int64_t cycles, default_cycles;     /* from an idle machine */
+  int64_t warm_cycles;                /* back to back */
+  int64_t model_cycles, default_model_cycles;
+  int64_t bound_cycles;
+  double margin_pct;                  /* default_cycles / cycles - 1, >= 0 */
+  double gap_pct;                     /* cycles / bound_cycles - 1 */
+  bool no_significant_gain;           /* margin below HONE_SIGNIFICANT_GAIN_PCT of campaign.h */
+  char operator_hash[HONE_HASH_TEXT], key[HONE_HASH_TEXT]; /* identity; key: hone_record_key of the chosen record */
+  const char *evaluator;
+  int evaluator_version;
+  const char *microcode;              /* file beside the document; NULL: none, for the reason below */
+  const char *microcode_reason;       /* "" when there is one */
+  int64_t microcode_bytes;
+} hone_library_entry;
+
+/* What loss_pct is counted from. */
+typedef enum {
+  HONE_LOSS_OF_OPTIMUM, /* the best found for each integer by the range run */
+  HONE_LOSS_OF_BOUND    /* the physical bound of each shape: the true loss is lower */
+} hone_loss_basis;
+
+/* Shapes that have all sizes of the entry but `axis`, which is in lo..hi. */
+typedef struct {
+  int entry, axis;
+  int64_t lo, hi;        /* inclusive; the entry's own value need not be inside */
+  double loss_pct;       /* the most, over every integer, on the model */
+  int64_t loss_at;       /* where */
+  hone_loss_basis basis;
+  double sim_loss_pct;   /* the most over sim_samples shapes, simulated; NaN when there are none */
+  int sim_samples;
+  double margin_pct;     /* the least gain over the default of the same shape, on the model, >= 0 */
+} hone_library_interval;
+
+typedef struct {
+  hone_spec spec;              /* of the family: value and to are the least and largest size covered */
+  char id[128];                /* a C identifier, unique in the library: "matmul_bf16_on_trainium2_core" */
+  const char *machine_name;
+  char machine_hash[HONE_HASH_TEXT];
+  int64_t clock_hz;
+  int nentries;
+  hone_library_entry *entry;   /* ascending by sizes */
+  int nintervals;
+  hone_library_interval *interval; /* by axis, then the other sizes, then lo; those of one axis and
+                                    * the same other sizes do not overlap */
+  const char *fallback;        /* a schedule of array granules that fits every shape; tuned for none */
+} hone_library_family;
+
+typedef struct hone_library {
+  hone_arena *arena;           /* owns everything below */
+  char name[64];               /* a C identifier: prefix of the header's names */
+  const char *writer;          /* program and version */
+  int nfamilies;
+  hone_library_family *family; /* by id */
+  int nleft_out;
+  struct {
+    const char *what, *code, *reason; /* a task of the store that is not in the library, and why */
+  } *left_out;
+} hone_library;
+
+/* How a store's tasks are turned back into operators and machines: by the spec and
+ * the machine name they were recorded with; the identities must then agree, else
+ * the task is left out as stale. find_* give a file for a name. */
+typedef struct {
+  const char *name;    /* of the library */
+  const char *machine; /* only this machine (name or hash); NULL: every one */
+  double near_pct;     /* how far from a tuned size near answers reach, 0 .. 100 */
+  bool microcode;      /* compile every entry */
+  hone_status (*find_operator)(void *arg, const char *name, char *path, size_t n, hone_err *err);
+  hone_status (*find_machine)(void *arg, const char *name, char *path, size_t n, hone_err *err);
+  void *find_arg;
+  /* One microcode file; called in the order of the entries. */
+  hone_status (*write_microcode)(void *arg, const char *file, const void *bytes, size_t n, hone_err *err);
+  void *write_arg;
+} hone_library_source;
+
+hone_status hone_library_from_store(hone_store *s, const hone_library_source *source, hone_library **out, hone_err *err);
+hone_status hone_library_load(const char *path, hone_library **out, hone_err *err); /* checks everything it reads */
+void hone_library_free(hone_library *l); /* NULL allowed */
+
+void hone_library_write_json(const hone_library *l, hone_text *out);
+/* Self-contained C: valid C99 and C++17 without warnings, its lookup allocates nothing. */
+void hone_library_write_header(const hone_library *l, hone_text *out);
+
+typedef enum { HONE_LOOKUP_EXACT, HONE_LOOKUP_NEAR, HONE_LOOKUP_FALLBACK } hone_lookup_kind;
+const char *hone_lookup_kind_word(hone_lookup_kind k);
+
+typedef struct {
+  hone_lookup_kind kind;
+  const hone_library_family *family;     /* NULL: the library has none of this operator, formats, options and machine */
+  const hone_library_entry *entry;       /* NULL in a fallback */
+  const hone_library_interval *interval; /* of a near answer, else NULL */
+  const char *schedule;                  /* of the entry, at the entry's shape; or the family's fallback; or NULL */
+  double loss_pct;                       /* expected at most; 0 exact; NaN: not known */
+  char reason[240];                      /* "m=1000 is in 961..1023, tuned at m=1023" */
+} hone_library_answer;
+
+/* spec: without ranges. machine: name or hash, NULL when the library has one only. */
+void hone_library_lookup(const hone_library *l, const hone_spec *spec, const char *machine, hone_library_answer *out);
+
+/* What changed from a to b, for a reviewer: families and entries gone, new, and
+ * different (cycles, schedule, evidence), in a stable order. Returns how many. */
+int hone_library_diff(const hone_library *a, const hone_library *b, hone_text *out);
+
+#endif
