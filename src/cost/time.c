@@ -414,19 +414,22 @@ static void report(const hone_timing *t, const span *all, hone_cost *out)
     if (all->need[r] > all->need[top]) top = r;
   }
   /* Three ways to see the whole: engines and turns set the pace; transfers do, from
-   * loop to loop; transfers do all along, and the last use follows the last load. */
+   * loop to loop, or their queues; transfers do all along, and the last use follows
+   * the last load. The first and last transfers are in the queues' time. */
   passage in = prologue(t), away = epilogue(t);
   const struct {
     double steady, in, away;
   } view[] = {{all->alone, in.whole, away.whole},
-              {all->time, in.latency, away.latency},
+              {larger(all->time, queues(t)), in.latency, away.latency},
               {larger(all->need[DMA], all->need[DRAM]), in.latency, away.latency + last_use(t, all)}};
   int most = 0;
   for (int i = 1; i < 3; i++) {
     if (view[i].steady + view[i].in + view[i].away > view[most].steady + view[most].in + view[most].away) most = i;
   }
-  double steady = view[most].steady, busy = smaller(all->need[top], steady);
-  double total = larger(steady, queues(t)) + view[most].in + view[most].away;
+  double steady = view[most].steady;
+  double total = steady + view[most].in + view[most].away, waiting = most == 1 ? larger(steady - all->time, 0) : 0;
+  steady -= waiting;
+  double busy = smaller(all->need[top], steady);
   if (total >= (double)(INT64_C(1) << MOST_BITS)) {
     t->v->over = true;
     return;
@@ -440,7 +443,7 @@ static void report(const hone_timing *t, const span *all, hone_cost *out)
     double cycles;
   } part[] = {{out->bottleneck, busy},
               {HONE_CAUSE_SERIAL, steady - busy},
-              {HONE_CAUSE_OVERHEAD, larger(queues(t) - steady, 0)},
+              {HONE_CAUSE_OVERHEAD, waiting},
               {HONE_CAUSE_PROLOGUE, view[most].in},
               {HONE_CAUSE_EPILOGUE, view[most].away}};
   double end = 0;

@@ -58,6 +58,7 @@ START_TEST(a_legal_default_where_anything_is_legal)
     hone_schedule s, any;
     hone_err err;
     char why[512];
+    hone_err_init(&err);
     hone_rng_init(&all, SEED);
     hone_rng_split(&all, (uint64_t)i, &r);
     draw_machine(&r, &m);
