@@ -236,11 +236,40 @@ static bool fix_join(const hone_space *s, hone_rng *rng, const hone_why *why, in
   return (way < 7 && set_last(s, tile, values)) || retreat(s, why->tensor, p, values);
 }
 
-/* Partial results may not come back: the buffer moves before the reduced loops. */
+/* Keeps the tensor in another set of memories, from which it reaches its engines
+ * if any set does; buffers that are new there sit where their group ends. */
+static bool fix_operand(const hone_space *s, hone_rng *rng, const hone_why *why, int64_t *values)
+{
+  int slot[HONE_MAX_LEVELS], n = 0;
+  int64_t before[HONE_MAX_LEVELS];
+  for (int i = 0; i < s->nvariables; i++) {
+    const hone_param *p = s->variable[i].param;
+    if (p->kind != HONE_PARAM_AT || p->tensor != why->tensor || p->min != HONE_BYPASS) continue;
+    before[n] = values[i];
+    slot[n++] = i;
+  }
+  if (n == 0 || hone_rng_below(rng, 8) == 0) return false;
+  unsigned sets = 1u << n, first = (unsigned)hone_rng_below(rng, sets);
+  for (unsigned k = 0; k < sets; k++) {
+    hone_why now;
+    for (int i = 0; i < n; i++) {
+      bool here = (((first + k) % sets) >> i & 1u) != 0;
+      int64_t place = before[i] == HONE_BYPASS ? (int64_t)s->variable[slot[i]].param->level * s->op->ndims : before[i];
+      values[slot[i]] = here ? place : HONE_BYPASS;
+    }
+    hone_reason bad = space_check_schedule(s, values, &now);
+    if ((bad != HONE_REASON_OPERAND && bad != HONE_REASON_PATH) || now.tensor != why->tensor) return true;
+  }
+  return false;
+}
+
+/* Partial results may not come back: the buffer moves before the reduced loops.
+ * Where a tensor cannot get from one of its memories to the next, as an operand. */
 static bool fix_path(const hone_space *s, hone_rng *rng, const hone_why *why, int64_t *values)
 {
   hone_schedule c;
   int at = find_slot(s, HONE_PARAM_AT, why->level, -1, why->tensor);
+  if (why->level <= 0) return fix_operand(s, rng, why, values);
   normalize(s, values, &c);
   int p = why->stage >= 0 ? first_loop(s, &c, s->op->stage[why->stage].reduced) : -1;
   if (at < 0 || p < 0 || values[at] <= p || hone_rng_below(rng, 4) == 0) return false;
@@ -249,17 +278,28 @@ static bool fix_path(const hone_space *s, hone_rng *rng, const hone_why *why, in
   return true;
 }
 
-/* Draws anew where the tensor is kept in one memory, most likely one it passes by. */
-static bool fix_operand(const hone_space *s, hone_rng *rng, const hone_why *why, int64_t *values)
+/* ---- too many loops ---- */
+
+/* Undoes as many loops as there are too many: a tile becomes as large as the one
+ * around it, or as small as the one inside. */
+static bool fix_loops(const hone_space *s, hone_rng *rng, const hone_why *why, int64_t *values)
 {
-  int slot = -1, n = 0;
-  for (int i = 0; i < s->nvariables; i++) {
-    const hone_param *p = s->variable[i].param;
-    bool counts = p->kind == HONE_PARAM_AT && p->tensor == why->tensor;
-    if (counts && hone_rng_below(rng, n += values[i] == HONE_BYPASS ? 4 : 1) < (values[i] == HONE_BYPASS ? 4 : 1)) slot = i;
+  hone_schedule c;
+  bool changed = false;
+  normalize(s, values, &c);
+  for (int64_t k = why->limit; k < why->have; k++) {
+    int level = 0, dim = 0, n = 0;
+    for (int l = 1; l < s->m->nlevels; l++)
+      for (int d = 0; d < s->op->ndims; d++)
+        if (c.tile[l][d] < c.tile[l - 1][d] && hone_rng_below(rng, ++n) == 0) level = l, dim = d;
+    if (n == 0) break;
+    bool inner = level + 1 < s->m->nlevels && hone_rng_below(rng, 2) == 0;
+    int slot = find_slot(s, HONE_PARAM_TILE, level, dim, -1);
+    if (slot < 0) continue;
+    values[slot] = c.tile[level][dim] = c.tile[inner ? level + 1 : level - 1][dim];
+    changed = true;
   }
-  if (slot < 0 || hone_rng_below(rng, 4) == 0) return false;
-  return redraw(s, rng, slot, values);
+  return changed;
 }
 
 /* ---- anything else ---- */
@@ -286,6 +326,7 @@ static const struct {
 } fixes[] = {{HONE_REASON_CAPACITY, fix_capacity},
              {HONE_REASON_PLACEMENT, fix_placement},
              {HONE_REASON_JOIN, fix_join},
+             {HONE_REASON_LOOPS, fix_loops},
              {HONE_REASON_PATH, fix_path},
              {HONE_REASON_OPERAND, fix_operand}};
 

@@ -83,9 +83,10 @@ static bool layout_ok(verifier *v, const hone_operand *o, bool seen[HONE_NO_BUFF
   return above > 0;
 }
 
-static bool reads(const hone_engine *e, int level)
+static bool reads(const hone_engine *e, int level, bool held)
 {
-  return e->kind == HONE_ENGINE_MATRIX ? e->matrix.operands_in == level : (e->vector.reads_from >> level & 1) != 0;
+  if (e->kind == HONE_ENGINE_VECTOR) return (e->vector.reads_from >> level & 1) != 0;
+  return level == (held ? e->matrix.stationary_in : e->matrix.operands_in);
 }
 
 static bool writes(const hone_engine *e, int level)
@@ -110,7 +111,7 @@ static bool move_ok(const verifier *v, const hone_stream *s, const hone_insn_bod
   if (b->partial && b->read[0].format != b->write.format) return false;
   if (s->kind != HONE_STREAM_ENGINE) return v->m->move[from][to] == HONE_MOVE_DMA;
   const hone_engine *e = &v->m->engine[s->unit];
-  return e->kind == HONE_ENGINE_VECTOR && reads(e, from) && writes(e, to);
+  return e->kind == HONE_ENGINE_VECTOR && reads(e, from, false) && writes(e, to);
 }
 
 static bool rate_ok(const verifier *v, const hone_matrix *x, const hone_insn_body *b)
@@ -129,7 +130,7 @@ static bool step_ok(const verifier *v, const hone_stream *s, const hone_insn *x,
   bool matmul = x->op == HONE_INSN_MATMUL;
   if (matmul != (st->kind == HONE_STAGE_CONTRACT) || matmul != (e->kind == HONE_ENGINE_MATRIX) || b->nreads != st->nreads) return false;
   for (int r = 0; r < b->nreads; r++)
-    if (!reads(e, level_of(v, &b->read[r])) || v->p->buffer[b->read[r].buffer].tensor != st->read[r].tensor ||
+    if (!reads(e, level_of(v, &b->read[r]), hone_read_held(v->op, v->s, b->stage, r)) || v->p->buffer[b->read[r].buffer].tensor != st->read[r].tensor ||
         b->read[r].format != v->op->tensor[st->read[r].tensor].format)
       return false;
   if (!writes(e, level_of(v, &b->write)) || v->p->buffer[b->write.buffer].tensor != st->write.tensor) return false;

@@ -4,19 +4,22 @@
  * occupy a mover (and the DRAM) for `busy` in all, and each take `wait` from being
  * allowed to being done. DMA and DRAM work on the contiguous runs of a box: a run
  * costs the DMA at least burst_bytes, the DRAM whole accesses and, when it is
- * shorter than a row, the share of a row miss that other banks do not hide. */
+ * shorter than a row, the share of a row miss that other banks do not hide. DMA
+ * between two memories on the chip costs its engines only. */
 #include "config.h"
 
 #include "cost/flows.h"
 
-/* Contiguous run of the average box, in elements. */
+/* Contiguous run of the average box, in elements, in DRAM or in its parent. */
 static double run_elements(const hone_timing *t, const hone_buffer *b)
 {
   const hone_tensor *x = &t->v->c->op.tensor[b->tensor];
   const uint8_t *layout = x->layout[t->v->s->layout[b->tensor]];
+  const hone_buffer *parent = b->parent < 0 ? NULL : &t->v->e.buffer[b->parent];
   double run = 1;
   for (int i = x->rank - 1; i >= 0; i--) {
-    const hone_affine *a = &b->access.axis[layout[i]].affine;
+    int axis = parent ? i : layout[i]; /* on the chip boxes lie row-major */
+    const hone_affine *a = &b->access.axis[axis].affine;
     double length = 1;
     if (a->nterms > 0) {
       int d = a->term[0].dim;
@@ -24,7 +27,7 @@ static double run_elements(const hone_timing *t, const hone_buffer *b)
       length = (double)p->total / (double)p->count;
     }
     run *= length;
-    if (length < (double)x->extent[layout[i]]) break;
+    if (length < (double)(parent ? parent->extent : x->extent)[axis]) break;
   }
   return run;
 }
@@ -62,6 +65,18 @@ static void time_dram_flows(const hone_timing *t, const hone_buffer *b, const ho
   add_dram_flow(t, b, &f[DRAIN], distinct, coverage, width);
 }
 
+/* Between two memories on the chip, at the width of the wider side. */
+static void add_chip_flow(const hone_timing *t, const hone_buffer *b, hone_flow *f, double visits, double elements)
+{
+  int outer = hone_format_bits(t->v->e.buffer[b->parent].format), inner = hone_format_bits(b->format);
+  double width = (outer > inner ? outer : inner) / 8.0, run = run_elements(t, b);
+  if (visits < 1) return;
+  f->visits = visits;
+  f->busy = elements / run * larger(run * width, t->k->burst) / t->k->dma;
+  f->latency = t->k->setup + t->issue;
+  f->wait = f->latency + f->busy / visits;
+}
+
 static int outer_level(const hone_timing *t, const hone_buffer *b)
 {
   return b->parent < 0 ? 0 : t->v->e.buffer[b->parent].level;
@@ -92,6 +107,11 @@ static void time_buffer(hone_timing *t, int i)
     double back = visits - (double)n->distinct, returning = elements - (double)n->coverage;
     time_vector_flow(t, b, FILL, written ? back : visits, written ? returning : elements, &f[FILL]);
     if (written) time_vector_flow(t, b, DRAIN, visits, elements, &f[DRAIN]);
+    return;
+  }
+  if (b->parent >= 0) {
+    add_chip_flow(t, b, &f[FILL], written ? visits - (double)n->distinct : visits, written ? elements - (double)n->coverage : elements);
+    if (written) add_chip_flow(t, b, &f[DRAIN], visits, elements);
     return;
   }
   time_dram_flows(t, b, n, f);

@@ -353,16 +353,20 @@ static passage epilogue(const hone_timing *t)
   return longest;
 }
 
-/* The engine work that follows the last load: one use of the buffer loaded most often. */
-static double last_use(const hone_timing *t, const span *all)
+/* The work that follows the last load, from DRAM or by DMA at all: one use of the
+ * buffer loaded most often. After DRAM's last, DMA may still move on the chip. */
+static double last_use(const hone_timing *t, const span *all, int resource)
 {
-  double loads = 1, busiest = 0;
+  double loads = 1, busiest = 0, chip = 0;
   for (int e = 0; e < DMA; e++) busiest = larger(busiest, all->need[e]);
   for (int i = 0; i < t->v->e.nbuffers; i++) {
     const hone_buffer *b = &t->v->e.buffer[i];
-    if (b->kind == HONE_BUFFER_READ && b->parent < 0) loads = larger(loads, t->flow[i][FILL].visits);
+    const hone_flow *f = t->flow[i];
+    bool on_chip = b->parent >= 0;
+    if (b->kind == HONE_BUFFER_READ && f[FILL].mover == DMA && !(on_chip && resource == DRAM)) loads = larger(loads, f[FILL].visits);
+    for (int way = FILL; on_chip && way <= DRAIN; way++) chip += f[way].mover == DMA ? f[way].busy : 0;
   }
-  return busiest / loads;
+  return larger(busiest, resource == DRAM ? chip : 0) / loads;
 }
 
 /* What the DMA queues need: transfers of one queue overlap while fewer than
@@ -413,17 +417,18 @@ static void report(const hone_timing *t, const span *all, hone_cost *out)
   for (int r = 1; r < RESOURCES; r++) {
     if (all->need[r] > all->need[top]) top = r;
   }
-  /* Three ways to see the whole: engines and turns set the pace; transfers do, from
-   * loop to loop, or their queues; transfers do all along, and the last use follows
-   * the last load. The first and last transfers are in the queues' time. */
+  /* Four ways to see the whole: engines and turns set the pace; transfers do, from
+   * loop to loop, or their queues; those of DMA, or of DRAM, do all along, and the
+   * last use follows the last load. The first and last transfers are in the queues' time. */
   passage in = prologue(t), away = epilogue(t);
   const struct {
     double steady, in, away;
   } view[] = {{all->alone, in.whole, away.whole},
               {larger(all->time, queues(t)), in.latency, away.latency},
-              {larger(all->need[DMA], all->need[DRAM]), in.latency, away.latency + last_use(t, all)}};
+              {all->need[DMA], in.latency, away.latency + last_use(t, all, DMA)},
+              {all->need[DRAM], in.latency, away.latency + last_use(t, all, DRAM)}};
   int most = 0;
-  for (int i = 1; i < 3; i++) {
+  for (int i = 1; i < 4; i++) {
     if (view[i].steady + view[i].in + view[i].away > view[most].steady + view[most].in + view[most].away) most = i;
   }
   double steady = view[most].steady;

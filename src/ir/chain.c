@@ -33,22 +33,22 @@ static hone_reason check_path(const hone_machine *m, int outer, const hone_chain
   return HONE_REASON_NONE;
 }
 
-static bool engine_reads(const hone_engine *e, int level)
+static bool engine_reads(const hone_engine *e, int level, bool held)
 {
-  return e->kind == HONE_ENGINE_MATRIX ? e->matrix.operands_in == level : vector_bit(e->vector.reads_from, level);
+  if (e->kind == HONE_ENGINE_VECTOR) return vector_bit(e->vector.reads_from, level);
+  return level == (held ? e->matrix.stationary_in : e->matrix.operands_in);
 }
 
-hone_reason hone_chain_read(const hone_operator *op, const hone_machine *m, int s, int t, int engine,
+hone_reason hone_chain_read(const hone_operator *op, const hone_machine *m, int t, int engine, bool held,
                             const bool placed[HONE_MAX_LEVELS], int home, hone_chain *out)
 {
-  (void)s;
   const hone_engine *e = &m->engine[engine];
   out->n = 0;
   if (op->tensor[t].role == HONE_ROLE_INTERMEDIATE && home > 0)
-    return engine_reads(e, home) ? HONE_REASON_NONE : HONE_REASON_OPERAND;
+    return engine_reads(e, home, held) ? HONE_REASON_NONE : HONE_REASON_OPERAND;
   for (int l = 1; l < m->nlevels; l++)
     if (placed[l] && (m->memory[l].accepts & HONE_ACCEPT_INPUT)) out->level[out->n++] = l;
-  if (out->n == 0 || !engine_reads(e, out->level[out->n - 1])) return HONE_REASON_OPERAND;
+  if (out->n == 0 || !engine_reads(e, out->level[out->n - 1], held)) return HONE_REASON_OPERAND;
   return check_path(m, 0, out);
 }
 
@@ -141,40 +141,94 @@ bool hone_ir_depth_active(const hone_operator *op, const hone_machine *m, const 
   return hone_ir_at_active(op, m, s, tensor, level) && s->at[tensor][level] != HONE_BYPASS;
 }
 
+bool hone_read_held(const hone_operator *op, const hone_schedule *s, int stage, int r)
+{
+  int held = -1;
+  return op->stage[stage].kind == HONE_STAGE_CONTRACT &&
+         hone_map_check(op, stage, (hone_dataflow)s->dataflow[stage], s->map_row[stage], s->map_column[stage], &held) && held == r;
+}
+
+/* Can read r of the stage be held in the array (or must it move, for held false)
+ * under some dataflow and map of the engine? */
+static bool maps_so(const hone_operator *op, const hone_engine *e, int stage, int r, bool want)
+{
+  for (int f = 0; f < HONE_DATAFLOW_COUNT; f++)
+    for (int i = 0; (e->matrix.dataflows >> f & 1u) && i < op->ndims * op->ndims; i++) {
+      int held;
+      if (hone_map_check(op, stage, (hone_dataflow)f, i / op->ndims, i % op->ndims, &held) && (held == r) == want) return true;
+    }
+  return false;
+}
+
+/* Does t get to read r of the stage on the engine? With a schedule, as its map has
+ * it; else under some map. */
+static bool reads_on(const hone_operator *op, const hone_machine *m, const hone_schedule *s, int stage, int r, int engine,
+                     const bool placed[HONE_MAX_LEVELS], int home)
+{
+  const hone_engine *e = &m->engine[engine];
+  hone_chain c;
+  for (int held = 0; held < 2; held++) {
+    if (hone_chain_read(op, m, op->stage[stage].read[r].tensor, engine, held, placed, home, &c) != HONE_REASON_NONE) continue;
+    if (e->kind == HONE_ENGINE_VECTOR || e->matrix.stationary_in == e->matrix.operands_in) return true;
+    if (s ? hone_read_held(op, s, stage, r) == held : maps_so(op, e, stage, r, held)) return true;
+  }
+  return false;
+}
+
 /* Does tensor t reach every stage that touches it with these memories and home,
- * each stage on some engine that can run it? */
-static bool reachable(const hone_operator *op, const hone_machine *m, int t, const bool placed[HONE_MAX_LEVELS], int home)
+ * each stage on its engine in the schedule (NULL: on some that can run it)? */
+static bool reachable(const hone_operator *op, const hone_machine *m, const hone_schedule *s, int t,
+                      const bool placed[HONE_MAX_LEVELS], int home)
 {
   hone_chain c;
-  for (int s = 0; s < op->nstages; s++) {
-    const hone_stage *st = &op->stage[s];
-    bool reads = false, writes = st->write.tensor == t, read_ok = false, write_ok = false;
-    for (int r = 0; r < st->nreads; r++) reads |= st->read[r].tensor == t;
-    for (int e = 0; e < m->nengines; e++) {
-      if (hone_engine_check(op, m, s, e) != HONE_REASON_NONE) continue;
-      read_ok |= hone_chain_read(op, m, s, t, e, placed, home, &c) == HONE_REASON_NONE;
-      write_ok |= hone_chain_write(op, m, s, t, e, placed, home, &c) == HONE_REASON_NONE;
+  for (int i = 0; i < op->nstages; i++) {
+    const hone_stage *st = &op->stage[i];
+    bool found = false;
+    for (int e = 0; e < m->nengines && !found; e++) {
+      if ((s && s->engine[i] != e) || hone_engine_check(op, m, i, e) != HONE_REASON_NONE) continue;
+      found = st->write.tensor != t || hone_chain_write(op, m, i, t, e, placed, home, &c) == HONE_REASON_NONE;
+      for (int r = 0; r < st->nreads; r++)
+        found = found && (st->read[r].tensor != t || reads_on(op, m, s, i, r, e, placed, home));
     }
-    if ((reads && !read_ok) || (writes && !write_ok)) return false;
+    if (!found) return false;
   }
   return true;
+}
+
+/* The set (bits from level 1 on) as flags; false when it holds a memory of no use. */
+static bool place(const hone_operator *op, const hone_machine *m, int t, unsigned set, bool placed[HONE_MAX_LEVELS])
+{
+  bool sensible = true;
+  placed[0] = false;
+  for (int l = 1; l < m->nlevels; l++) {
+    placed[l] = (set >> l & 1u) != 0;
+    sensible &= !placed[l] || hone_ir_accepts(op, m, t, l);
+  }
+  return sensible;
+}
+
+unsigned hone_ir_places(const hone_operator *op, const hone_machine *m, const hone_schedule *s, int t)
+{
+  unsigned best = 0;
+  bool placed[HONE_MAX_LEVELS];
+  for (unsigned set = (1u << m->nlevels) - 2u; set > 0; set -= 2)
+    if ((best == 0 || __builtin_popcount(set) < __builtin_popcount(best)) && place(op, m, t, set, placed) &&
+        reachable(op, m, s, t, placed, 0))
+      best = set;
+  return best;
 }
 
 bool hone_ir_survey(const hone_operator *op, const hone_machine *m, int t, unsigned *with, unsigned *without, unsigned *homes)
 {
   bool intermediate = op->tensor[t].role == HONE_ROLE_INTERMEDIATE;
   *with = *without = *homes = 0;
-  for (unsigned set = 0; set < 1u << (m->nlevels - 1); set++) {
-    bool placed[HONE_MAX_LEVELS] = {false}, sensible = true;
-    for (int l = 1; l < m->nlevels; l++) {
-      placed[l] = (set >> (l - 1) & 1u) != 0;
-      sensible &= !placed[l] || hone_ir_accepts(op, m, t, l);
-    }
+  for (unsigned set = 0; set < 1u << m->nlevels; set += 2) {
+    bool placed[HONE_MAX_LEVELS], sensible = place(op, m, t, set, placed);
     for (int home = 0; sensible && home < (intermediate ? m->nlevels : 1); home++) {
-      if (!reachable(op, m, t, placed, home)) continue;
+      if (!reachable(op, m, NULL, t, placed, home)) continue;
       *homes |= 1u << home;
-      *with |= set << 1;
-      *without |= ~(set << 1);
+      *with |= set;
+      *without |= ~set;
     }
   }
   return *homes != 0;

@@ -1,8 +1,10 @@
-/* The default schedule (DESIGN section 6 line 20): even placement, depth 2,
+/* The default schedule (DESIGN section 6 line 20): even placement in as few
+ * memories as lead to the engines, depth 2,
  * reduced dims innermost, cores split over the largest parallel dims, tiles
  * doubled from the array granule (reduced, columns, rows in turn) while the
- * buffers fit. Written buffers sit just outside the reduced loops of their group,
- * so that a result stays until it is whole. Intermediates are kept as near the
+ * buffers fit. Written buffers sit just outside the reduced loops of their group
+ * (or of the group of a memory they pass by), so that a result stays until it is
+ * whole. Intermediates are kept as near the
  * engine as a join allows, else go through DRAM. */
 #include "config.h"
 
@@ -94,10 +96,13 @@ static void place(const recipe *r, hone_schedule *s)
   for (int t = 0; t < r->op->ntensors; t++) {
     int w = hone_operator_writer(r->op, t);
     bool outside = w >= 0 && r->op->stage[w].reduced;
-    for (int l = 1; l < r->m->nlevels; l++) {
-      bool here = (r->with[t] >> l & 1u) != 0;
-      s->at[t][l] = (int8_t)(here ? l * n - (outside ? nreduced : 0) : HONE_BYPASS);
+    unsigned places = hone_ir_places(r->op, r->m, s, t);
+    if (places == 0) places = r->with[t]; /* an intermediate that cannot go through DRAM */
+    for (int l = 1, group = 1; l < r->m->nlevels; l++) {
+      bool here = (places >> l & 1u) != 0;
+      s->at[t][l] = (int8_t)(!here ? HONE_BYPASS : outside ? group * n - nreduced : l * n);
       s->depth[t][l] = 2;
+      if (here) group = l + 1;
     }
   }
 }

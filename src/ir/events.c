@@ -169,7 +169,7 @@ static hone_reason build_read(build *b, int s, int r)
   hone_reason bad = placed_levels(b, t, placed);
   if (bad) return bad;
   bool local = b->op->tensor[t].role == HONE_ROLE_INTERMEDIATE && b->s->home[t] > 0;
-  bad = hone_chain_read(b->op, b->m, s, t, b->s->engine[s], placed, b->s->home[t], &c);
+  bad = hone_chain_read(b->op, b->m, t, b->s->engine[s], hone_read_held(b->op, b->s, s, r), placed, b->s->home[t], &c);
   if (bad) return fail(b, bad, local ? b->s->home[t] : -1, t, s, -1);
   if (local) { /* made when its writer was built: stages are in order */
     for (int i = 0; i < b->e->nbuffers; i++) {

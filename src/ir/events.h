@@ -148,6 +148,8 @@ void hone_contract_step(const hone_operator *op, const hone_machine *m, const ho
 /* Are row, column a legal map of a contract stage under the dataflow? If so,
  * *held is the read that is stationary (ws), -1 for os. */
 bool hone_map_check(const hone_operator *op, int stage, hone_dataflow flow, int row, int column, int *held);
+/* Is read r of a contract stage held in the array under the schedule's map? */
+bool hone_read_held(const hone_operator *op, const hone_schedule *s, int stage, int r);
 /* Cycles `stream` > 0 rows through one array block occupy the engine; saturates. */
 int64_t hone_block_cycles(const hone_matrix *x, const hone_array_rate *rate, int64_t stream);
 /* Cycles a map step, or a vector move of `elements`, occupies the engine. */

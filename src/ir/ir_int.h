@@ -20,10 +20,11 @@ typedef struct {
   int level[HONE_MAX_LEVELS];
 } hone_chain;
 
-/* The chain of tensor t as stage s reads or writes it, with s run on `engine`,
- * placed[L] true where t is kept in L, home the memory of an intermediate (0:
- * DRAM). Reasons: OPERAND, PATH, HOME. */
-hone_reason hone_chain_read(const hone_operator *op, const hone_machine *m, int s, int t, int engine,
+/* The chain of tensor t as a stage run on `engine` reads it (held: as the operand
+ * that stays in the array), or as stage s writes it; placed[L] true where t is
+ * kept in L, home the memory of an intermediate (0: DRAM). Reasons: OPERAND,
+ * PATH, HOME. */
+hone_reason hone_chain_read(const hone_operator *op, const hone_machine *m, int t, int engine, bool held,
                             const bool placed[HONE_MAX_LEVELS], int home, hone_chain *out);
 hone_reason hone_chain_write(const hone_operator *op, const hone_machine *m, int s, int t, int engine,
                              const bool placed[HONE_MAX_LEVELS], int home, hone_chain *out);
@@ -41,6 +42,9 @@ bool hone_ir_accepts(const hone_operator *op, const hone_machine *m, int tensor,
 /* Over all subsets of memories and all homes: where may t be kept (bits of
  * levels), where passed by, which homes work? False when nothing does. */
 bool hone_ir_survey(const hone_operator *op, const hone_machine *m, int t, unsigned *with, unsigned *without, unsigned *homes);
+/* The fewest memories (bits) t can be kept in with the schedule's engines and
+ * maps, home in DRAM, rather nearer the engines; 0: it does not get through. */
+unsigned hone_ir_places(const hone_operator *op, const hone_machine *m, const hone_schedule *s, int t);
 /* The dataflows (bits) some engine offers for a contract stage. */
 unsigned hone_ir_dataflows(const hone_operator *op, const hone_machine *m, int stage);
 

@@ -87,7 +87,8 @@ typedef struct {
   int64_t load_cycles;
   bool load_hidden;
   int64_t min_pass_cycles, max_stream_rows, latency_cycles;
-  int operands_in;   /* memory both operands are read from */
+  int operands_in;    /* memory the operands are read from */
+  int stationary_in;  /* weight-stationary: memory the held operand is read from instead; mostly operands_in */
   int accumulates_in; /* memory the result is added into */
   int nrates;
   hone_array_rate rate[HONE_MAX_RATES];

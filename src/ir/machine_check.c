@@ -75,6 +75,9 @@ static hone_status check_engines(const hone_machine *m, const hone_tree *root, h
     if (!(m->memory[x->operands_in].accepts & HONE_ACCEPT_INPUT))
       return hone_tree_err(hone_tree_find(t, "operands_in"), err, HONE_INPUT, "machine.accepts",
                            "'%s' does not accept input", m->memory[x->operands_in].name);
+    if (!(m->memory[x->stationary_in].accepts & HONE_ACCEPT_INPUT))
+      return hone_tree_err(hone_tree_find(t, "stationary_in"), err, HONE_INPUT, "machine.accepts",
+                           "'%s' does not accept input", m->memory[x->stationary_in].name);
     if (!(m->memory[x->accumulates_in].accepts & HONE_ACCEPT_ACCUMULATE))
       return hone_tree_err(hone_tree_find(t, "accumulates_in"), err, HONE_INPUT, "machine.accepts",
                            "'%s' does not accept accumulate", m->memory[x->accumulates_in].name);

@@ -74,6 +74,7 @@ const hone_field_table hone_fields_matrix = {{
     {.key = "max_stream_rows", .type = HONE_FIELD_LONG, AT(max_stream_rows), .min = 1, .max = HONE_LARGEST_CYCLES},
     {.key = "latency", .type = HONE_FIELD_CYCLES, AT(latency_cycles), .max = HONE_LARGEST_CYCLES},
     {.key = "operands_in", .type = HONE_FIELD_MEMORY, AT(operands_in)},
+    {.key = "stationary_in", .type = HONE_FIELD_MEMORY, AT(stationary_in), .optional = true, .absent = -1},
     {.key = "accumulates_in", .type = HONE_FIELD_MEMORY, AT(accumulates_in)},
     {.key = "rates", .type = HONE_FIELD_OTHER},
 }};
@@ -145,6 +146,9 @@ static void set_absent(const hone_field *f, void *out)
     break;
   case HONE_FIELD_BOOL:
     *(bool *)out = false;
+    break;
+  case HONE_FIELD_MEMORY:
+    *(int *)out = (int)f->absent;
     break;
   default:
     break;

@@ -237,6 +237,7 @@ static hone_status load_matrix(const hone_tree *t, const hone_machine *m, int64_
 {
   const hone_tree *rates;
   hone_status s = hone_fields_read(m, clock_hz, t, &hone_fields_matrix, NULL, x, err);
+  if (s == HONE_OK && x->stationary_in < 0) x->stationary_in = x->operands_in;
   if (s == HONE_OK) s = need_block(t, "rates", HONE_MAX_RATES, &rates, err);
   for (int i = 0; s == HONE_OK && i < rates->n; i++) {
     s = load_array_rate(rates->child[i], m, clock_hz, &x->rate[i], err);

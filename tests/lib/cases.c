@@ -235,9 +235,10 @@ static void say(test_case *c, const char *fmt, ...)
   va_end(args);
 }
 
-static const char *const machine_files[] = {"data/machines/teaching.yaml", "data/machines/gemmini-default.yaml",
-                                            "data/machines/trainium2-core.yaml", "tests/data/deep.yaml"};
-enum { MACHINES = sizeof machine_files / sizeof *machine_files, REPOSITORY_MACHINES = 3 };
+static const char *const machine_files[] = {
+    "data/machines/teaching.yaml", "data/machines/gemmini-default.yaml", "data/machines/trainium2-core.yaml",
+    "data/machines/napier-public.yaml", "data/machines/tpu-v1.yaml", "data/machines/tpu-v4i.yaml", "tests/data/deep.yaml"};
+enum { MACHINES = sizeof machine_files / sizeof *machine_files, REPOSITORY_MACHINES = MACHINES - 1 };
 
 /* Smaller memories, other numbers of cores and copies in flight. */
 static void mutate_machine(hone_rng *r, test_case *c)
@@ -247,7 +248,9 @@ static void mutate_machine(hone_rng *r, test_case *c)
     *bytes = hone_max64(*bytes >> between(r, 0, 6), 16 * c->m.memory[l].align_bytes);
     say(c, " %s=%lldB", c->m.memory[l].name, (long long)*bytes);
   }
-  for (int a = 0; a < c->m.naxes; a++) {
+  bool shared = false; /* by the cores of a machine with several: refused at load */
+  for (int l = 1; l < c->m.nlevels; l++) shared |= !c->m.memory[l].per_core;
+  for (int a = 0; a < c->m.naxes && !shared; a++) {
     c->m.axis[a].size = (int)between(r, 1, 4);
     say(c, " %s=%d", c->m.axis[a].name, c->m.axis[a].size);
   }

@@ -18,16 +18,18 @@ static int64_t between(hone_rng *r, int64_t low, int64_t high) { return low + ho
 
 static void draw_machine(hone_rng *r, hone_machine *m)
 {
-  static const char *const names[] = {"teaching", "gemmini-default", "trainium2-core"};
+  static const char *const names[] = {"teaching", "gemmini-default", "napier-public", "tpu-v1", "tpu-v4i", "trainium2-core"};
   hone_err err;
   char path[512];
-  snprintf(path, sizeof path, "%s/data/machines/%s.yaml", HONE_SRCDIR, names[hone_rng_below(r, 3)]);
+  snprintf(path, sizeof path, "%s/data/machines/%s.yaml", HONE_SRCDIR, names[hone_rng_below(r, sizeof names / sizeof *names)]);
   ck_assert_msg(hone_machine_load(path, m, &err) == HONE_OK, "%s", err.message);
   for (int l = 1; l < m->nlevels; l++) {
     hone_memory *x = &m->memory[l];
     x->capacity_bytes = hone_max64(x->capacity_bytes >> between(r, 0, 14), 8 * x->align_bytes);
   }
-  m->axis[0].size = (int)(hone_rng_below(r, 2) ? between(r, 1, 130) : INT64_C(1) << between(r, 0, 12));
+  bool shared = false; /* by the cores of a machine with several: refused at load */
+  for (int l = 1; l < m->nlevels; l++) shared |= !m->memory[l].per_core;
+  if (!shared) m->axis[0].size = (int)(hone_rng_below(r, 2) ? between(r, 1, 130) : INT64_C(1) << between(r, 0, 12));
 }
 
 static void draw_operator(hone_rng *r, const hone_machine *m, hone_operator *op)

@@ -22,7 +22,8 @@ static hone_err err;
 static const struct {
   const char *machine;
   hone_format format;
-} machines[] = {{"teaching", HONE_FORMAT_FP16}, {"gemmini-default", HONE_FORMAT_INT8}, {"trainium2-core", HONE_FORMAT_BF16}};
+} machines[] = {{"teaching", HONE_FORMAT_FP16}, {"gemmini-default", HONE_FORMAT_INT8}, {"trainium2-core", HONE_FORMAT_BF16},
+              {"napier-public", HONE_FORMAT_BF16}, {"tpu-v1", HONE_FORMAT_INT8}, {"tpu-v4i", HONE_FORMAT_BF16}};
 
 static void load(hone_rng *rng)
 {
@@ -30,7 +31,7 @@ static void load(hone_rng *rng)
   int64_t v[4];
   for (int i = 0; i < 4; i++) v[i] = extents[hone_rng_below(rng, 8)];
   hone_size sizes[] = {{"b", v[0]}, {"m", v[1]}, {"n", v[2]}, {"k", v[3]}};
-  int64_t which = hone_rng_below(rng, 3);
+  int64_t which = hone_rng_below(rng, sizeof machines / sizeof *machines);
   hone_format_choice format = {NULL, machines[which].format};
   hone_operator_option options[] = {{"bias", hone_rng_below(rng, 2) ? "row" : "none"},
                                     {"activation", hone_rng_below(rng, 2) ? "relu" : "none"}};

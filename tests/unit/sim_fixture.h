@@ -29,7 +29,7 @@ static inline hone_machine fixture_machine(void)
   m.axis[0] = (hone_fanout){.name = "core", .size = 1};
   m.engine[ARRAY] = (hone_engine){.name = "array", .kind = HONE_ENGINE_MATRIX};
   m.engine[ARRAY].matrix = (hone_matrix){.rows = 4, .columns = 4, .dataflows = 3, .load_cycles = 4, .load_hidden = true, .min_pass_cycles = 8,
-                                         .max_stream_rows = 16, .latency_cycles = 10, .operands_in = SRAM, .accumulates_in = ACC, .nrates = 1};
+                                         .max_stream_rows = 16, .latency_cycles = 10, .operands_in = SRAM, .stationary_in = SRAM, .accumulates_in = ACC, .nrates = 1};
   m.engine[ARRAY].matrix.rate[0] = (hone_array_rate){HONE_FORMAT_BF16, HONE_FORMAT_BF16, HONE_FORMAT_FP32, 1, 1, -1};
   m.engine[VECTOR] = (hone_engine){.name = "vector", .kind = HONE_ENGINE_VECTOR};
   m.engine[VECTOR].vector = (hone_vector){.rate = {{4, 1}, {1, 1}}, .startup_cycles = 5, .reads_from = 6, .writes_to = 6};

@@ -83,7 +83,7 @@ START_TEST(shipped_machines_load_and_differ)
   static const struct {
     const char *name;
     int cores;
-  } row[] = {{"teaching", 2}, {"gemmini-default", 1}, {"napier-public", 48}, {"tpu-v4i", 1}, {"trainium2-core", 1}};
+  } row[] = {{"teaching", 2}, {"gemmini-default", 1}, {"napier-public", 48}, {"tpu-v1", 1}, {"tpu-v4i", 1}, {"trainium2-core", 1}};
   enum { N = sizeof row / sizeof *row };
   hone_hash hash[N];
   for (int i = 0; i < N; i++) {

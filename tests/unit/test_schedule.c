@@ -82,6 +82,8 @@ static const struct {
     {"trainium2-core", 1, 1, 4096, 4096, HONE_FORMAT_BF16},    {"trainium2-core", 1, 2048, 4096, 14336, HONE_FORMAT_BF16},
     {"trainium2-core", 7, 229, 31, 1, HONE_FORMAT_BF16},       {"gemmini-default", 1, 229, 229, 229, HONE_FORMAT_INT8},
     {"gemmini-default", 1, 1, 1, 1, HONE_FORMAT_INT8},         {"teaching", 1, 64, 64, 64, HONE_FORMAT_BF16},
+    {"napier-public", 1, 2048, 4096, 4096, HONE_FORMAT_BF16},  {"tpu-v4i", 1, 2048, 4096, 14336, HONE_FORMAT_BF16},
+    {"tpu-v1", 1, 2048, 4096, 4096, HONE_FORMAT_INT8},         {"tpu-v1", 1, 8, 128256, 4096, HONE_FORMAT_INT8},
     {"teaching", 3, 5, 7, 11, HONE_FORMAT_INT8},               {"teaching", 1, 1, 1, 4093, HONE_FORMAT_FP8E4M3},
 };
 
