@@ -16,7 +16,7 @@ typedef struct {
 
 struct recorder {
   const hone_tune_task *task;
-  hone_text operator_text, machine_text;
+  hone_text operator_text, machine_text, spec;
   hone_hash space;
   int64_t order;
   hone_arena *arena;
@@ -73,7 +73,7 @@ static hone_store_task store_task(const recorder *r)
 {
   return (hone_store_task){ .operator_text = r->operator_text.data, .machine_text = r->machine_text.data,
                             .operator_name = r->task->op->name, .machine_name = r->task->machine->name,
-                            .label = r->task->label };
+                            .label = r->task->label, .spec = r->spec.data };
 }
 
 static hone_status load_known(recorder *r, hone_err *err)
@@ -99,6 +99,7 @@ hone_status recorder_new(const hone_tune_task *task, recorder **out, hone_err *e
   r->space = hone_space_hash(task->space);
   hone_operator_print(task->op, &r->operator_text);
   hone_machine_print(task->machine, &r->machine_text);
+  hone_spec_print(&task->op->spec, &r->spec);
   hone_status st = task->store && task->resume ? load_known(r, err) : HONE_OK;
   if (st != HONE_OK) recorder_free(r);
   else *out = r;
@@ -110,6 +111,7 @@ void recorder_free(recorder *r)
   if (!r) return;
   hone_text_fini(&r->operator_text);
   hone_text_fini(&r->machine_text);
+  hone_text_fini(&r->spec);
   hone_arena_free(r->arena);
   free(r->table);
   free(r);

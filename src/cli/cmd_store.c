@@ -65,6 +65,7 @@ static json_t *record_json(const hone_record *x)
   json_object_set_new(o, "operator", json_string(x->task.operator_name));
   json_object_set_new(o, "machine", json_string(x->task.machine_name));
   json_object_set_new(o, "label", json_string(x->task.label));
+  json_object_set_new(o, "spec", json_string(x->task.spec));
   json_object_set_new(o, "evaluator", json_string(x->evaluator));
   json_object_set_new(o, "evaluator_version", json_integer(x->evaluator_version));
   json_object_set_new(o, "schedule", json_string(x->schedule));
@@ -126,8 +127,9 @@ static hone_status add_task(void *arg, const hone_store_task_info *t, hone_err *
 {
   (void)err;
   listing *l = arg;
-  json_array_append_new(l->list, json_pack("{s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:o}", "operator", t->task.operator_name,
-                                           "machine", t->task.machine_name, "label", t->task.label, "evaluator", t->evaluator,
+  json_array_append_new(l->list, json_pack("{s:s, s:s, s:s, s:s, s:s, s:i, s:I, s:I, s:I, s:o}", "operator", t->task.operator_name,
+                                           "machine", t->task.machine_name, "label", t->task.label, "spec",
+                                           t->task.spec, "evaluator", t->evaluator,
                                            "evaluator_version", t->evaluator_version, "records", (json_int_t)t->records,
                                            "failed", (json_int_t)t->failed, "contested", (json_int_t)t->contested,
                                            "best_cycles", cli_json_cycles(t->best_cycles)));

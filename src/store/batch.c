@@ -19,6 +19,7 @@ void hone_batch_fini(hone_batch *b)
   free(b->record);
   free(b->task);
   free(b->replaces);
+  hone_documents_fini(&b->documents);
   *b = (hone_batch){0};
 }
 
@@ -27,7 +28,7 @@ void hone_batch_clear(hone_batch *b)
   hone_pool_fini(&b->strings);
   hone_pool_init(&b->strings);
   hone_arena_reset(b->arena);
-  b->n = 0, b->ntasks = 0, b->text_bytes = 0;
+  b->n = 0, b->ntasks = 0, b->text_bytes = 0, b->documents.n = 0;
 }
 
 static bool same(const char *a, const char *b) { return !strcmp(a ? a : "", b); }
@@ -35,7 +36,7 @@ static bool same(const char *a, const char *b) { return !strcmp(a ? a : "", b); 
 static bool is_task(const hone_task *t, const hone_record *r)
 {
   return t->evaluator_version == r->evaluator_version && t->fidelity == r->fidelity && same(r->evaluator, t->evaluator) &&
-         same(r->task.label, t->text.label) && same(r->task.operator_name, t->text.operator_name) &&
+         same(r->task.label, t->text.label) && same(r->task.spec, t->text.spec) && same(r->task.operator_name, t->text.operator_name) &&
          same(r->task.machine_name, t->text.machine_name) && same(r->task.operator_text, t->text.operator_text) &&
          same(r->task.machine_text, t->text.machine_text);
 }
@@ -55,7 +56,8 @@ static int32_t find_task(hone_batch *b, const hone_record *r)
                             .machine_text = hone_pool_intern(p, r->task.machine_text),
                             .operator_name = hone_pool_intern(p, r->task.operator_name),
                             .machine_name = hone_pool_intern(p, r->task.machine_name),
-                            .label = hone_pool_intern(p, r->task.label)},
+                            .label = hone_pool_intern(p, r->task.label),
+                            .spec = hone_pool_intern(p, r->task.spec)},
                    .evaluator = hone_pool_intern(p, r->evaluator),
                    .evaluator_version = r->evaluator_version,
                    .fidelity = r->fidelity};
@@ -97,6 +99,7 @@ static int task_order(const void *pa, const void *pb)
   if (!c) c = strcmp(a->text.operator_name, b->text.operator_name);
   if (!c) c = strcmp(a->text.machine_name, b->text.machine_name);
   if (!c) c = strcmp(a->text.label, b->text.label);
+  if (!c) c = strcmp(a->text.spec, b->text.spec);
   if (!c) c = a->fidelity - b->fidelity;
   return c;
 }
@@ -112,6 +115,7 @@ static int record_order(const void *pa, const void *pb)
 
 void hone_batch_sort(hone_batch *b)
 {
+  hone_documents_newest(&b->documents);
   int32_t *rank = hone_heap_alloc((size_t)b->ntasks, sizeof *rank);
   for (int32_t i = 0; i < b->ntasks; i++)
     b->task[i].first = i; /* where it was, while sorting */

@@ -43,8 +43,10 @@ static hone_status add_segments(const hone_store *s, hone_segment *const *g, int
     run = hone_part_run(part + i, nparts - i);
     st = add_group(s, part + i, run, b, err);
   }
-  for (int32_t i = 0; i < n; i++)
+  for (int32_t i = 0; i < n; i++) {
     add_replaced(b, g[i]);
+    for (int32_t k = 0; k < g[i]->documents.n; k++) hone_documents_add(&b->documents, &g[i]->documents.document[k]);
+  }
   free(part);
   return st;
 }

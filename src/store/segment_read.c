@@ -85,6 +85,7 @@ static hone_status read_table(hid_t file, const char *name, hone_pool *pool, con
 typedef struct {
   const char **string, **text;
   int32_t nstrings, ntexts;
+  int schema;
   bool good;
 } tables;
 
@@ -106,7 +107,8 @@ static bool decode_task(const hone_task_row *row, tables *t, int64_t *next, hone
                               .machine_text = text_at(t, row->machine_text),
                               .operator_name = string_at(t, row->operator_name),
                               .machine_name = string_at(t, row->machine_name),
-                              .label = string_at(t, row->label)},
+                              .label = string_at(t, row->label),
+                              .spec = t->schema < 2 ? "" : string_at(t, row->spec)},
                      .evaluator = string_at(t, row->evaluator),
                      .evaluator_version = row->evaluator_version,
                      .fidelity = row->fidelity,
@@ -173,9 +175,20 @@ static hone_status read_replaces(hid_t file, hone_segment *out, hone_err *err)
   return st;
 }
 
+static hone_status read_documents(hid_t file, hone_pool *pool, const tables *t, hone_segment *out, hone_err *err)
+{
+  const char **text = NULL;
+  int32_t ntexts = 0;
+  if (H5Lexists(file, "documents", H5P_DEFAULT) <= 0) return HONE_OK;
+  hone_status st = read_table(file, "document_texts", pool, &text, &ntexts, err);
+  if (st == HONE_OK) st = hone_documents_read_rows(file, t->string, t->nstrings, text, ntexts, &out->documents, err);
+  free(text);
+  return st;
+}
+
 static hone_status load_tables(hid_t file, hone_pool *pool, hone_segment *out, hone_err *err)
 {
-  tables t = {.good = true};
+  tables t = {.schema = out->seal.schema, .good = true};
   hone_status st = read_table(file, "strings", pool, &t.string, &t.nstrings, err);
   if (st == HONE_OK) st = read_table(file, "texts", pool, &t.text, &t.ntexts, err);
   if (st == HONE_OK) st = read_tasks(file, &t, out, err);
@@ -183,6 +196,7 @@ static hone_status load_tables(hid_t file, hone_pool *pool, hone_segment *out, h
   if (st == HONE_OK) st = check_length(file, "keys", out->seal.records, err);
   if (st == HONE_OK) st = check_length(file, "schedules", out->seal.records, err);
   if (st == HONE_OK) st = read_replaces(file, out, err);
+  if (st == HONE_OK) st = read_documents(file, pool, &t, out, err);
   out->string = t.string;
   out->nstrings = t.nstrings;
   free(t.text);
@@ -225,6 +239,7 @@ void hone_segment_fini(hone_segment *g)
   free(g->task);
   free(g->string);
   free(g->replaces);
+  hone_documents_fini(&g->documents);
   *g = (hone_segment){0};
 }
 

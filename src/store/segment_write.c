@@ -12,6 +12,7 @@
 typedef const char *(*text_at)(const void *arg, int64_t i);
 
 static const char *pool_at(const void *arg, int64_t i) { return ((const hone_pool *)arg)->string[i]; }
+static const char *document_at(const void *arg, int64_t i) { return ((const hone_documents *)arg)->document[i].text; }
 static const char *schedule_at(const void *arg, int64_t i) { return ((const hone_batch *)arg)->record[i].r.schedule; }
 
 /* Messages have no table of their own in the batch: those of the failures in
@@ -62,6 +63,7 @@ static hone_task_row task_row(const hone_task *t, hone_pool *strings, hone_pool 
                          .operator_name = hone_pool_add(strings, t->text.operator_name),
                          .machine_name = hone_pool_add(strings, t->text.machine_name),
                          .label = hone_pool_add(strings, t->text.label),
+                         .spec = hone_pool_add(strings, t->text.spec),
                          .evaluator = hone_pool_add(strings, t->evaluator),
                          .evaluator_version = t->evaluator_version,
                          .fidelity = t->fidelity};
@@ -137,6 +139,13 @@ static hone_status write_replaces(hid_t file, const hone_batch *b, hone_err *err
   return hone_h5_write(file, "replaces", H5T_NATIVE_UINT64, H5T_STD_U64LE, (hsize_t)b->nreplaces, b->replaces, false, err);
 }
 
+static hone_status write_documents(hid_t file, const hone_documents *d, hone_pool *strings, hone_err *err)
+{
+  if (d->n == 0) return HONE_OK;
+  const hone_status st = hone_documents_write_rows(file, d, strings, err);
+  return st == HONE_OK ? write_texts(file, "document_texts", document_at, d, d->n, err) : st;
+}
+
 static hone_status write_tables(hid_t file, const hone_batch *b, hone_err *err)
 {
   hone_pool strings, texts;
@@ -151,6 +160,7 @@ static hone_status write_tables(hid_t file, const hone_batch *b, hone_err *err)
   if (st == HONE_OK) st = write_records(file, b, &strings, &m, err);
   if (st == HONE_OK) st = write_texts(file, "schedules", schedule_at, b, b->n, err);
   if (st == HONE_OK) st = write_texts(file, "messages", message_at, &m, m.n, err);
+  if (st == HONE_OK) st = write_documents(file, &b->documents, &strings, err);
   if (st == HONE_OK) st = write_texts(file, "strings", pool_at, &strings, strings.n, err);
   if (st == HONE_OK) st = write_texts(file, "texts", pool_at, &texts, texts.n, err);
   if (st == HONE_OK) st = write_replaces(file, b, err);

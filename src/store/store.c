@@ -296,7 +296,7 @@ hone_status hone_store_close(hone_store *s, hone_err *err)
 }
 
 const char *hone_store_path(const hone_store *s) { return s->path; }
-int64_t hone_store_pending(const hone_store *s) { return s->batch.n; }
+int64_t hone_store_pending(const hone_store *s) { return s->batch.n + s->batch.documents.n; }
 int hone_store_damaged_count(const hone_store *s) { return s->ndamaged; }
 const hone_store_damage *hone_store_get_damaged(const hone_store *s, int i) { return &s->damaged[i]; }
 
@@ -313,7 +313,7 @@ hone_hash hone_store_snapshot(const hone_store *s)
 
 /* Strictly increasing, so that two records of one process are never taken for
  * copies of one. */
-static int64_t now_ns(hone_store *s)
+int64_t hone_store_now(hone_store *s)
 {
   struct timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
@@ -327,7 +327,7 @@ hone_status hone_store_append(hone_store *s, const hone_record *r, hone_err *err
   hone_record copy = *r;
   copy.host = s->writer.host;
   copy.reason_code = hone_reason_code(r->reason);
-  if (!copy.time_unix_ns) copy.time_unix_ns = now_ns(s);
+  if (!copy.time_unix_ns) copy.time_unix_ns = hone_store_now(s);
   if (!copy.observations) copy.observations = 1;
   if (hone_record_failed(r)) copy.cycles = copy.warm_cycles = 0;
   hone_batch_add(&s->batch, &copy);
@@ -358,7 +358,7 @@ hone_status hone_store_publish(hone_store *s, hone_batch *b, char name[HONE_SEGM
 hone_status hone_store_flush(hone_store *s, hone_err *err)
 {
   char name[HONE_SEGMENT_NAME];
-  if (s->batch.n == 0) return HONE_OK;
+  if (hone_store_pending(s) == 0) return HONE_OK;
   const hone_status st = hone_store_publish(s, &s->batch, name, err);
   if (st == HONE_OK) hone_batch_clear(&s->batch);
   return st;

@@ -30,7 +30,7 @@
 #include "base/status.h"
 #include "ir/schedule.h"
 
-enum { HONE_STORE_SCHEMA = 1 };
+enum { HONE_STORE_SCHEMA = 2 };
 
 typedef struct hone_store hone_store;
 typedef enum { HONE_STORE_READ, HONE_STORE_WRITE } hone_store_mode;
@@ -97,7 +97,7 @@ hone_status hone_store_append(hone_store *s, const hone_record *r, hone_err *err
 /* One durable segment of all that is pending. On error (disk full, ...) nothing
  * becomes visible and everything stays pending: call again. */
 hone_status hone_store_flush(hone_store *s, hone_err *err);
-int64_t hone_store_pending(const hone_store *s);
+int64_t hone_store_pending(const hone_store *s); /* records and documents */
 
 /* A filter; zeroed: everything. All given fields must hold. */
 typedef enum { HONE_STORE_ANY, HONE_STORE_SUCCEEDED, HONE_STORE_FAILED } hone_store_outcome;

@@ -1,7 +1,7 @@
 /* Inside the store room. Reading order: seal.c (what protects a file), column.def
  * and segment_write.c / segment_read.c (what is in it), publish.c (how it gets
  * there), store.c (handle), merge.c (many segments as one), query.c, top.c,
- * export.c, store_verify.c, compact.c. */
+ * export.c, store_document.c, store_verify.c, compact.c. */
 #ifndef HONE_STORE_STORE_INT_H
 #define HONE_STORE_STORE_INT_H
 
@@ -83,8 +83,15 @@ typedef struct {
 #undef HONE_TASK_COLUMN
 } hone_task_row;
 
+typedef struct {
+#define HONE_DOCUMENT_COLUMN(type, name) HONE_COLUMN_##type name;
+#include "store/column.def"
+#undef HONE_DOCUMENT_COLUMN
+} hone_document_row;
+
 hid_t hone_record_type(bool file); /* compound; file: little-endian, packed */
 hid_t hone_task_type(bool file);
+hid_t hone_document_type(bool file);
 
 /* ---- record.c: identity and order ---- */
 
@@ -107,6 +114,20 @@ int hone_evidence_cmp(const hone_record *a, const hone_record *b); /* when and w
 uint64_t hone_task_key(const hone_task *t, const char *schedule); /* upper half of hone_record_key */
 hone_reason hone_reason_of(const char *code);
 
+/* ---- store_document.c: texts beside the records ---- */
+
+typedef struct {
+  hone_store_document *document; /* the array is owned, its texts are not */
+  int32_t n, capacity;
+} hone_documents;
+
+void hone_documents_add(hone_documents *list, const hone_store_document *d);
+void hone_documents_fini(hone_documents *list);
+void hone_documents_newest(hone_documents *list); /* sorts; keeps the newest of each subject */
+hone_status hone_documents_write_rows(hid_t file, const hone_documents *list, hone_pool *strings, hone_err *err);
+hone_status hone_documents_read_rows(hid_t file, const char *const *string, int32_t nstrings, const char *const *text,
+                                     int32_t ntexts, hone_documents *out, hone_err *err);
+
 /* ---- batch.c: records waiting for a segment ---- */
 
 typedef struct {
@@ -125,6 +146,7 @@ typedef struct {
   int32_t ntasks, task_capacity;
   uint64_t *replaces; /* digests of the segments this one stands for; not cleared */
   int32_t nreplaces;
+  hone_documents documents; /* texts in arena */
 } hone_batch;
 
 void hone_batch_init(hone_batch *b);
@@ -147,6 +169,7 @@ typedef struct {
   int32_t nstrings;
   uint64_t *replaces; /* digests, ascending */
   int32_t nreplaces;
+  hone_documents documents; /* texts interned in the store's pool */
 } hone_segment;
 
 /* Checks and loads the tables; err says what is wrong with the file. UNSUPPORTED:
@@ -206,6 +229,7 @@ struct hone_store {
   int32_t ndamaged, damaged_capacity;
 };
 
+int64_t hone_store_now(hone_store *s); /* strictly increasing */
 enum { HONE_SEGMENT_NAME = 20 };
 void hone_segment_name(uint64_t digest, char out[HONE_SEGMENT_NAME]);
 /* Sorts b and makes it a durable segment. */

@@ -226,7 +226,8 @@ static hone_status keep_best(void *arg, const hone_record *r, hone_err *err)
                                    .machine_text = keep(b->arena, r->task.machine_text),
                                    .operator_name = keep(b->arena, r->task.operator_name),
                                    .machine_name = keep(b->arena, r->task.machine_name),
-                                   .label = keep(b->arena, r->task.label)};
+                                   .label = keep(b->arena, r->task.label),
+                                   .spec = keep(b->arena, r->task.spec)};
   b->out->evaluator = keep(b->arena, r->evaluator);
   b->out->reason_code = keep(b->arena, r->reason_code);
   b->out->bottleneck = keep(b->arena, r->bottleneck);

@@ -60,7 +60,7 @@ START_TEST(keys_are_the_same_on_every_host)
                    .evaluator = "simulator", .evaluator_version = 3, .schedule = "tile.1.m=64"};
   hone_hash_print(hone_record_key(&r), text);
   ck_assert_str_eq(text, "c2ae094e360e25bfe0b859b06c667c44");
-  r.task.operator_name = "other", r.task.machine_name = "renamed", r.task.label = "label", r.seed = 9;
+  r.task.operator_name = "other", r.task.machine_name = "renamed", r.task.label = "label", r.task.spec = "spec", r.seed = 9;
   hone_hash_print(hone_record_key(&r), text);
   ck_assert_str_eq(text, "c2ae094e360e25bfe0b859b06c667c44");
 }
@@ -90,6 +90,7 @@ START_TEST(every_field_survives)
   ck_assert_str_eq(r->task.operator_name, "matmul");
   ck_assert_str_eq(r->task.machine_name, "teaching");
   ck_assert_str_eq(r->task.label, want.task.label);
+  ck_assert_str_eq(r->task.spec, want.task.spec ? want.task.spec : "");
   ck_assert_str_eq(r->evaluator, "simulator");
   ck_assert_int_eq(r->evaluator_version, 1);
   ck_assert_int_eq(r->fidelity, 1);
@@ -458,7 +459,7 @@ START_TEST(exports_hold_every_record)
   hone_text t = {0};
   hone_err err = {0};
   unit_ok(hone_store_export_csv(s, NULL, unit_into_text, &t, &err), &err);
-  ck_assert_ptr_nonnull(strstr(t.data, "key,operator_name,label,machine_name,evaluator,evaluator_version,"));
+  ck_assert_ptr_nonnull(strstr(t.data, "key,operator_name,label,spec,machine_name,evaluator,evaluator_version,"));
   ck_assert_ptr_nonnull(strstr(t.data, ",none,,9223372036854775807,9223372036854775806,5,12,dram,\"tile.1.m=64 order.1=m,n,k at.W.1=3\",default|best,1,18446744073709551615,17,"));
   ck_assert_ptr_nonnull(strstr(t.data, ",capacity,\"sbuf: 27 of 25 \"\"MB\"\", \xc3\xbc\",0,0,-1,"));
   hone_text_clear(&t);

@@ -146,7 +146,7 @@ static int flip_bytes(void *arg)
     bytes[at] ^= flip;
     fixture_save(path, bytes, good_bytes);
     const hone_status st = hone_store_open(path, HONE_STORE_READ, &s, &err);
-    /* "schema 1" may have become a newer one: refused, which is found too. */
+    /* "schema 2" may have become a newer one: refused, which is found too. */
     const bool found = st == HONE_UNSUPPORTED || (st == HONE_OK && hone_store_damaged_count(s) == 1);
     if (st == HONE_OK) hone_store_close(s, &err);
     if (!found) {
@@ -170,13 +170,13 @@ static int newer_is_refused(void *arg)
   hone_err err = {0};
   hone_store *s;
   if (hone_store_open(arg, HONE_STORE_READ, &s, &err) != HONE_UNSUPPORTED) return 2;
-  return strstr(err.message, "schema 2 is newer") && !strcmp(err.code, "store.newer-schema") && err.file[0] ? 0 : 3;
+  return strstr(err.message, "schema 3 is newer") && !strcmp(err.code, "store.newer-schema") && err.file[0] ? 0 : 3;
 }
 
 START_TEST(newer_schemas_are_refused_by_number)
 {
-  char *at = strstr((char *)good, "schema 1");
-  at[7] = '2';
+  char *at = strstr((char *)good, "schema 2");
+  at[7] = '3';
   seal_again(good, good_bytes);
   fixture_save(fixture_path("made.hone/newer.h5"), good, good_bytes);
   ck_assert_int_eq(fixture_child(newer_is_refused, (void *)(uintptr_t)fixture_path("made.hone"), 20), 0);
