@@ -37,9 +37,6 @@ typedef struct {
 } hone_tune_progress;
 typedef void (*hone_tune_progress_fn)(void *arg, const hone_tune_progress *p);
 
-/* Below this gain over the default a result is no_significant_gain. */
-#define HONE_SIGNIFICANT_GAIN_PCT 0.5
-
 /* Everything is borrowed for the call. */
 typedef struct {
   const hone_operator *op;

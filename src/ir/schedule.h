@@ -89,6 +89,8 @@ bool hone_param_active(const hone_operator *op, const hone_machine *m, const hon
 /* Where the search starts (section 6 line 20): always legal when anything the
  * rule reaches is; INFEASIBLE with the reason otherwise. */
 hone_status hone_schedule_default(const hone_operator *op, const hone_machine *m, hone_schedule *out, hone_err *err);
+/* Below this gain over it a schedule is no_significant_gain. */
+#define HONE_SIGNIFICANT_GAIN_PCT 0.5
 /* Every parameter at a fixed value, tiles 1, even placement: not necessarily legal. */
 void hone_schedule_init(const hone_operator *op, const hone_machine *m, hone_schedule *out);
 void hone_schedule_normalize(const hone_operator *op, const hone_machine *m, hone_schedule *s);

@@ -35,7 +35,9 @@ typedef enum {
 } hone_evidence;
 const char *hone_evidence_word(hone_evidence e);
 
-/* One tuned shape. Cycles of the machine's base clock; -1: not known. */
+/* One tuned shape. Cycles of the machine's base clock; -1: not known. The schedule
+ * is never worse than the default by the figures of `evidence`: when nothing better
+ * is known it is the default. */
 typedef struct {
   int64_t size[HONE_MAX_SIZES];       /* in the order of the family's spec */
   const char *schedule, *by_default;  /* canonical texts at this shape; by_default is always there */
@@ -46,7 +48,7 @@ typedef struct {
   int64_t bound_cycles;
   double margin_pct;                  /* default_cycles / cycles - 1, >= 0 */
   double gap_pct;                     /* cycles / bound_cycles - 1 */
-  bool no_significant_gain;           /* margin below HONE_SIGNIFICANT_GAIN_PCT of campaign.h */
+  bool no_significant_gain;           /* margin below HONE_SIGNIFICANT_GAIN_PCT */
   char operator_hash[HONE_HASH_TEXT], key[HONE_HASH_TEXT]; /* identity; key: hone_record_key of the chosen record */
   const char *evaluator;
   int evaluator_version;
@@ -58,15 +60,17 @@ typedef struct {
 /* What loss_pct is counted from. */
 typedef enum {
   HONE_LOSS_OF_OPTIMUM, /* the best found for each integer by the range run */
-  HONE_LOSS_OF_BOUND    /* the physical bound of each shape: the true loss is lower */
+  HONE_LOSS_OF_BOUND,   /* the physical bound of each shape: the true loss is lower */
+  HONE_LOSS_BASIS_COUNT
 } hone_loss_basis;
+const char *hone_loss_basis_word(hone_loss_basis b); /* "optimum", "bound" */
 
 /* Shapes that have all sizes of the entry but `axis`, which is in lo..hi. */
 typedef struct {
   int entry, axis;
   int64_t lo, hi;        /* inclusive; the entry's own value need not be inside */
   double loss_pct;       /* the most, over every integer, on the model */
-  int64_t loss_at;       /* where */
+  int64_t loss_at;       /* where; outside lo..hi when a longer interval was cut, whose loss this is */
   hone_loss_basis basis;
   double sim_loss_pct;   /* the most over sim_samples shapes, simulated; NaN when there are none */
   int sim_samples;
@@ -84,26 +88,40 @@ typedef struct {
   int nintervals;
   hone_library_interval *interval; /* by axis, then the other sizes, then lo; those of one axis and
                                     * the same other sizes do not overlap */
-  const char *fallback;        /* a schedule of array granules that fits every shape; tuned for none */
+  const char *fallback;        /* a schedule of array granules that fits every shape; tuned for none; NULL: */
+  const char *fallback_reason; /* why there is none, else "" */
 } hone_library_family;
 
+/* A task of the store that is not in the library, and why. */
+typedef struct {
+  const char *what, *code, *reason;
+} hone_library_left_out;
+
 typedef struct hone_library {
-  hone_arena *arena;           /* owns everything below */
+  hone_arena *arena;           /* owns this struct and everything below */
   char name[64];               /* a C identifier: prefix of the header's names */
   const char *writer;          /* program and version */
+  double near_pct;             /* how far from tuned sizes near answers were looked for */
   int nfamilies;
   hone_library_family *family; /* by id */
   int nleft_out;
-  struct {
-    const char *what, *code, *reason; /* a task of the store that is not in the library, and why */
-  } *left_out;
+  hone_library_left_out *left_out; /* in the order of the store */
 } hone_library;
+
+/* An evaluator of this build: records of other versions are left out, one by one. */
+typedef struct {
+  const char *name; /* "simulator" */
+  int version;
+  hone_evidence evidence;
+} hone_library_evaluator;
 
 /* How a store's tasks are turned back into operators and machines: by the spec and
  * the machine name they were recorded with; the identities must then agree, else
  * the task is left out as stale. find_* give a file for a name. */
 typedef struct {
-  const char *name;    /* of the library */
+  const char *name;    /* of the library; a C identifier */
+  const hone_library_evaluator *evaluator; /* one of MODEL evidence is among them */
+  int nevaluators;
   const char *machine; /* only this machine (name or hash); NULL: every one */
   double near_pct;     /* how far from a tuned size near answers reach, 0 .. 100 */
   bool microcode;      /* compile every entry */
@@ -116,9 +134,16 @@ typedef struct {
 } hone_library_source;
 
 hone_status hone_library_from_store(hone_store *s, const hone_library_source *source, hone_library **out, hone_err *err);
-hone_status hone_library_load(const char *path, hone_library **out, hone_err *err); /* checks everything it reads */
-void hone_library_free(hone_library *l); /* NULL allowed */
+/* The inverse: records of entries and defaults and the range documents, from which
+ * from_store makes the same library. Operators and machines are found as there. */
+hone_status hone_library_to_store(const hone_library *l, const hone_library_source *source, hone_store *s, hone_err *err);
 
+hone_status hone_library_load(const char *path, hone_library **out, hone_err *err); /* checks everything it reads */
+hone_status hone_library_parse(const char *name, const char *text, size_t n, hone_library **out, hone_err *err); /* the same of a text; name: for messages */
+void hone_library_free(hone_library *l); /* NULL allowed */
+bool hone_library_is_name(const char *s); /* a C identifier that fits `name` */
+
+/* One value a line, in a stable order. Load then write is the identity. */
 void hone_library_write_json(const hone_library *l, hone_text *out);
 /* Self-contained C: valid C99 and C++17 without warnings, its lookup allocates nothing. */
 void hone_library_write_header(const hone_library *l, hone_text *out);
