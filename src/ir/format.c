@@ -6,7 +6,11 @@
  * exactly that unit in its last place (Muller et al., Handbook of Floating-Point
  * Arithmetic, section 5.2.3). No step rounds twice: double to bf16 never passes
  * through fp32. The encoding of a finite value is (e - emin) << M plus the number
- * of quanta; the implicit bit carries into the exponent by itself. */
+ * of quanta; the implicit bit carries into the exponent by itself.
+ *
+ * Log numbers compare with exact powers 2^(i/2^k), made from a table of square
+ * roots, so that no libm decides: the logarithm is read off bit by bit, one more
+ * bit than the format has, and that bit rounds. */
 #include "config.h"
 
 #include "ir/format.h"
@@ -16,7 +20,7 @@
 
 #include "base/checked.h"
 
-enum { I, F }; /* the kind column */
+enum { I, F, L }; /* the kind column */
 
 static const struct row {
   const char *name;
@@ -99,10 +103,61 @@ static double round_integer(const struct row *r, double x)
   return x < -limit ? -limit : x > limit - 1 ? limit - 1 : x;
 }
 
+/* 2^(1/2), 2^(1/4), .. 2^(1/1024), each the double nearest to it. */
+static const double roots[] = {0x1.6a09e667f3bcdp+0, 0x1.306fe0a31b715p+0, 0x1.172b83c7d517bp+0, 0x1.0b5586cf9890fp+0, 0x1.059b0d3158574p+0, 0x1.02c9a3e778061p+0, 0x1.0163da9fb3335p+0, 0x1.00b1afa5abcbfp+0, 0x1.0058c86da1c0ap+0, 0x1.002c605e2e8cfp+0};
+enum { NROOTS = sizeof roots / sizeof roots[0] };
+#define HONE_FORMAT(id, name, bits, kind, exponent, mantissa, acc) \
+  _Static_assert((kind) != L || (1 + (exponent) + (mantissa) == (bits) && (mantissa) < NROOTS), name);
+#include "ir/format.def"
+#undef HONE_FORMAT
+
+/* The value of code c > 0: its integer part is an exponent, its fraction a
+ * product of roots, first root for the highest bit. */
+static double log_value(const struct row *r, int64_t c)
+{
+  int64_t whole = (c >> r->mantissa) - (INT64_C(1) << (r->exponent - 1));
+  double x = power_of_two((int)whole);
+  for (int i = 0; i < r->mantissa; i++)
+    if (c >> (r->mantissa - 1 - i) & 1) x *= roots[i];
+  return (double)(float)x;
+}
+
+/* The code nearest to log2(a) for finite a > 0, before any limit. */
+static int64_t log_code(const struct row *r, double a)
+{
+  int e;
+  double m = 2 * frexp(a, &e), p = 1; /* a = m 2^(e-1), 1 <= m < 2 */
+  int64_t half = (e - 1 + (INT64_C(1) << (r->exponent - 1))) * 2; /* in half steps, as far as known */
+  half *= INT64_C(1) << r->mantissa;
+  for (int i = 0; i <= r->mantissa; i++)
+    if (p * roots[i] <= m) {
+      p *= roots[i];
+      half += INT64_C(1) << (r->mantissa - i);
+    }
+  return (half + 1) >> 1;
+}
+
+static uint32_t log_bits(const struct row *r, double x)
+{
+  uint32_t sign = UINT32_C(1) << (r->bits - 1);
+  if (isnan(x)) return sign;
+  int64_t most = sign - 1, c = isinf(x) ? most : x == 0 ? 0 : log_code(r, fabs(x));
+  if (c <= 0) return 0;
+  return (uint32_t)(c < most ? c : most) | (signbit(x) ? sign : 0);
+}
+
+static double log_decode(const struct row *r, uint32_t bits)
+{
+  uint32_t sign = UINT32_C(1) << (r->bits - 1), c = bits & (sign - 1);
+  if (c == 0) return bits & sign ? NAN : 0;
+  return bits & sign ? -log_value(r, c) : log_value(r, c);
+}
+
 double hone_format_round(hone_format f, double x)
 {
   if (f == HONE_FORMAT_FP32) return (double)(float)x; /* the same, faster */
-  return rows[f].kind == I ? round_integer(&rows[f], x) : round_float(&rows[f], x);
+  const struct row *r = &rows[f];
+  return r->kind == I ? round_integer(r, x) : r->kind == L ? log_decode(r, log_bits(r, x)) : round_float(r, x);
 }
 
 static uint32_t float_bits(const struct row *r, double x) /* x already rounded */
@@ -137,8 +192,9 @@ static double float_value(const struct row *r, uint32_t bits)
 void hone_format_encode(hone_format f, double x, void *out)
 {
   const struct row *r = &rows[f];
-  x = hone_format_round(f, x);
-  uint32_t bits = r->kind == I ? (uint32_t)(int32_t)x : float_bits(r, x);
+  uint32_t bits = r->kind == I   ? (uint32_t)(int32_t)round_integer(r, x)
+                  : r->kind == L ? log_bits(r, x)
+                                 : float_bits(r, hone_format_round(f, x));
   uint8_t *byte = out;
   for (int i = 0; i < r->bits / 8; i++)
     byte[i] = (uint8_t)(bits >> 8 * i);
@@ -151,7 +207,7 @@ double hone_format_decode(hone_format f, const void *in)
   uint32_t bits = 0;
   for (int i = 0; i < r->bits / 8; i++)
     bits |= (uint32_t)byte[i] << 8 * i;
-  if (r->kind == F) return float_value(r, bits);
+  if (r->kind != I) return r->kind == F ? float_value(r, bits) : log_decode(r, bits);
   uint32_t sign = UINT32_C(1) << (r->bits - 1);
   return (double)((int64_t)(bits ^ sign) - (int64_t)sign);
 }

@@ -1,6 +1,8 @@
 /* Number formats: sizes, rounding, bytes. Round to nearest, ties to even;
  * floats overflow to infinity (fp8e4m3, which has none, saturates to 448: OCP
- * OFP8 1.0); integers saturate. All functions are pure. */
+ * OFP8 1.0); integers saturate; log numbers round to the nearest logarithm,
+ * saturate, and are zero below their range (format.def). Pure functions, with
+ * the same results on every host. */
 #ifndef HONE_IR_FORMAT_H
 #define HONE_IR_FORMAT_H
 
