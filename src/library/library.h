@@ -164,8 +164,30 @@ typedef struct {
 /* spec: without ranges. machine: name or hash, NULL when the library has one only. */
 void hone_library_lookup(const hone_library *l, const hone_spec *spec, const char *machine, hone_library_answer *out);
 
-/* What changed from a to b, for a reviewer: families and entries gone, new, and
- * different (cycles, schedule, evidence), in a stable order. Returns how many. */
+/* What changed from a to b: families and entries gone, new and different (cycles,
+ * schedule, evidence), and intervals, group by group; in a stable order. */
+typedef enum { HONE_CHANGE_NEW, HONE_CHANGE_GONE, HONE_CHANGE_DIFFERENT, HONE_CHANGE_COUNT } hone_library_change_kind;
+const char *hone_library_change_word(hone_library_change_kind k);
+
+typedef struct {
+  const char *field;     /* "cycles", "evidence", "tile.1.m", "default tile.1.m", "worst loss" */
+  const char *from, *to; /* "none": it is not there */
+} hone_library_change_item;
+
+typedef struct {
+  hone_library_change_kind kind;
+  const char *what;    /* "family", "entry", "intervals", "left_out" */
+  const char *family;  /* id; "" of left_out */
+  const char *subject; /* "b=1,m=8,n=64,k=64"; "m with b=1,n=64,k=64"; what was left out; "" */
+  const hone_library_entry *from, *to; /* of an entry, each NULL where it is not */
+  int nitems;
+  hone_library_change_item *item; /* of something different: all that differs */
+} hone_library_change;
+
+/* Texts are valid until the visit returns. Returns how many; visit may be NULL. */
+typedef void (*hone_library_visit_change)(void *arg, const hone_library_change *c);
+int hone_library_changes(const hone_library *a, const hone_library *b, hone_library_visit_change visit, void *arg);
+/* The same as text for a reviewer, with a last line that counts. */
 int hone_library_diff(const hone_library *a, const hone_library *b, hone_text *out);
 
 #endif
