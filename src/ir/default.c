@@ -128,15 +128,16 @@ static bool double_tile(const recipe *r, hone_schedule *s, int level, int d)
   return true;
 }
 
-/* From the innermost memory outwards. `whole`: reduced dims are whole outside
- * the innermost memory, which a join near the engine needs. */
-static bool grow(const recipe *r, hone_schedule *s, bool whole)
+/* Tiles of one granule, or less where a small machine wants it: the largest are
+ * halved first. `whole`: reduced dims are whole outside the innermost memory, which
+ * a join near the engine needs. */
+static bool granulate(const recipe *r, hone_schedule *s, bool whole)
 {
   int n = r->m->nlevels - 1;
   for (int d = 0; d < r->op->ndims; d++)
     for (int l = 1; l <= n; l++)
       s->tile[l][d] = whole && l < n && dim_in(r->reduced, d) ? s->tile[0][d] : hone_min64(r->granule[d], s->tile[0][d]);
-  while (!legal(r, s)) { /* a small machine: halve the granules, the largest first */
+  while (!legal(r, s)) {
     int best = -1;
     for (int d = 0; d < r->op->ndims; d++)
       if (s->tile[n][d] > 1 && (best < 0 || s->tile[n][d] > s->tile[n][best])) best = d;
@@ -146,7 +147,14 @@ static bool grow(const recipe *r, hone_schedule *s, bool whole)
     for (int l = 1; l < n; l++)
       if (!(whole && dim_in(r->reduced, best))) s->tile[l][best] = s->tile[n][best];
   }
-  for (int l = n; l >= 1; l--)
+  return true;
+}
+
+/* From the innermost memory outwards. */
+static bool grow(const recipe *r, hone_schedule *s, bool whole)
+{
+  if (!granulate(r, s, whole)) return false;
+  for (int l = r->m->nlevels - 1; l >= 1; l--)
     for (bool any = true; any;) {
       any = false;
       for (int i = 0; i < r->ngrow; i++) any |= double_tile(r, s, l, r->grow[i]);
@@ -154,10 +162,10 @@ static bool grow(const recipe *r, hone_schedule *s, bool whole)
   return true;
 }
 
-/* All intermediates at home h, joined inside every parallel loop. */
-static bool settle(const recipe *r, hone_schedule *s, int home)
+/* All intermediates at home h, joined inside every parallel loop of a group. */
+static bool settle(const recipe *r, hone_schedule *s, int home, int group)
 {
-  int n = r->op->ndims, join = (r->m->nlevels - 1) * n - __builtin_popcount(r->reduced);
+  int join = group * r->op->ndims - __builtin_popcount(r->reduced);
   for (int t = 0; t < r->op->ntensors; t++) {
     if (r->op->tensor[t].role != HONE_ROLE_INTERMEDIATE) continue;
     int h = home;
@@ -172,15 +180,17 @@ static bool settle(const recipe *r, hone_schedule *s, int home)
   return true;
 }
 
-static bool attempt(const recipe *r, const hone_schedule *start, int home, int depth, hone_schedule *out)
+/* Grown, or plain: granules in every memory, so that all loops are of group 1. */
+static bool attempt(const recipe *r, const hone_schedule *start, int home, int depth, bool plain, hone_schedule *out)
 {
   *out = *start;
   for (int t = 0; t < r->op->ntensors; t++)
     for (int l = 1; l < r->m->nlevels; l++) out->depth[t][l] = (uint8_t)depth;
-  return settle(r, out, home) && grow(r, out, home > 0);
+  if (!settle(r, out, home, plain ? 1 : r->m->nlevels - 1)) return false;
+  return plain ? granulate(r, out, false) : grow(r, out, home > 0);
 }
 
-hone_status hone_schedule_default(const hone_operator *op, const hone_machine *m, hone_schedule *out, hone_err *err)
+static hone_status make(const hone_operator *op, const hone_machine *m, bool plain, hone_schedule *out, hone_err *err)
 {
   recipe r = {.op = op, .m = m};
   hone_schedule start;
@@ -196,13 +206,13 @@ hone_status hone_schedule_default(const hone_operator *op, const hone_machine *m
     fusible |= op->tensor[t].role == HONE_ROLE_INTERMEDIATE;
   }
   hone_schedule_init(op, m, &start);
-  split_cores(&r, &start);
+  if (!plain) split_cores(&r, &start);
   choose_maps(&r, &start);
   plan_growth(&r, &start);
   place(&r, &start);
   for (int depth = 2; depth >= 1; depth--)
     for (int home = fusible ? m->nlevels - 1 : 0; home >= 0; home--)
-      if (attempt(&r, &start, home, depth, out)) {
+      if (attempt(&r, &start, home, depth, plain, out)) {
         hone_schedule_normalize(op, m, out);
         return HONE_OK;
       }
@@ -211,4 +221,14 @@ hone_status hone_schedule_default(const hone_operator *op, const hone_machine *m
   hone_schedule_check(op, m, out, &why);
   return hone_err_set(err, HONE_INFEASIBLE, "schedule.no-default", "no legal schedule was found on machine %s: %s", m->name,
                       why.text);
+}
+
+hone_status hone_schedule_default(const hone_operator *op, const hone_machine *m, hone_schedule *out, hone_err *err)
+{
+  return make(op, m, false, out, err);
+}
+
+hone_status hone_schedule_plain(const hone_operator *op, const hone_machine *m, hone_schedule *out, hone_err *err)
+{
+  return make(op, m, true, out, err);
 }

@@ -131,17 +131,22 @@ static bool check_keys(reader *r, json_t *o, const char *const *allowed)
 
 /* ---- the document ------------------------------------------------------------- */
 
-static void load_sizes(reader *r, json_t *o, const hone_spec *spec, int64_t *size)
+static void load_sizes(reader *r, json_t *o, const char *key, const hone_spec *spec, int64_t *size)
 {
-  json_t *sizes = get(r, o, "sizes");
-  if ((int)json_object_size(sizes) != spec->nsizes) refuse(r, "sizes", "the sizes of the family's spec are wanted");
+  json_t *sizes = get(r, o, key);
+  if (!json_is_object(sizes) || (int)json_object_size(sizes) != spec->nsizes) refuse(r, key, "the sizes of the family's spec are wanted");
   for (int i = 0; i < spec->nsizes && r->status == HONE_OK; i++) {
     json_t *v = json_object_get(sizes, spec->size[i].name);
     size[i] = json_integer_value(v);
-    if (!json_is_integer(v)) refuse(r, "sizes", "a whole number is wanted for %s", spec->size[i].name);
-    else if (size[i] < spec->size[i].value || size[i] > spec->size[i].to)
-      refuse(r, "sizes", "%s=%lld is not in the range of the family's spec", spec->size[i].name, (long long)size[i]);
+    if (!json_is_integer(v) || size[i] < 1) refuse(r, key, "a whole number from 1 is wanted for %s", spec->size[i].name);
   }
+}
+
+static void check_sizes(reader *r, const hone_spec *spec, const int64_t *size)
+{
+  for (int i = 0; i < spec->nsizes && r->status == HONE_OK; i++)
+    if (size[i] < spec->size[i].value || size[i] > spec->size[i].to)
+      refuse(r, "sizes", "%s=%lld is not in the range of the family's spec", spec->size[i].name, (long long)size[i]);
 }
 
 static void load_interval(reader *r, json_t *o, const hone_library_family *f, int entry, hone_library_interval *x)
@@ -190,7 +195,8 @@ static void load_entry(reader *r, json_t *o, hone_library_family *f, int e)
       "evaluator_version", "microcode", "microcode_reason", "microcode_bytes", "intervals", NULL};
   hone_library_entry *x = &f->entry[e];
   if (!check_keys(r, o, keys)) return;
-  load_sizes(r, o, &f->spec, x->size);
+  load_sizes(r, o, "sizes", &f->spec, x->size);
+  check_sizes(r, &f->spec, x->size);
   if (e > 0 && library_size_cmp(x[-1].size, x->size, f->spec.nsizes, -1) >= 0) refuse(r, "sizes", "entries are not ascending by sizes");
   x->schedule = get_text(r, o, "schedule");
   x->by_default = get_text(r, o, "default_schedule");
@@ -242,7 +248,8 @@ static void load_entries(reader *r, json_t *o, int number, hone_library_family *
 
 static void load_family(reader *r, json_t *o, int number)
 {
-  static const char *const keys[] = {"id", "spec", "machine", "machine_hash", "clock_hz", "fallback", "fallback_reason", "entries", NULL};
+  static const char *const keys[] = {"id", "spec", "machine", "machine_hash", "clock_hz",
+                                     "fallback", "fallback_sizes", "fallback_reason", "entries", NULL};
   hone_library_family *f = &r->l->family[number];
   hone_err why;
   move_to(r, "families[%d].", number, 0, 0);
@@ -256,6 +263,8 @@ static void load_family(reader *r, json_t *o, int number)
   get_hash(r, o, "machine_hash", f->machine_hash);
   f->clock_hz = get_int(r, o, "clock_hz", 1, INT64_MAX);
   f->fallback = get_text_or_null(r, o, "fallback");
+  if (f->fallback) load_sizes(r, o, "fallback_sizes", &f->spec, f->fallback_size);
+  else if (!json_is_null(get(r, o, "fallback_sizes"))) refuse(r, "fallback_sizes", "null is wanted without a fallback");
   f->fallback_reason = get_text(r, o, "fallback_reason");
   if (r->status == HONE_OK) load_entries(r, o, number, f);
 }

@@ -126,9 +126,9 @@ static void put_bool(writer *w, const char *key, bool v)
 /* ---- the document ------------------------------------------------------------- */
 
 /* On one line: it names the entry. */
-static void put_sizes(writer *w, const hone_spec *spec, const int64_t *size)
+static void put_sizes(writer *w, const char *key, const hone_spec *spec, const int64_t *size)
 {
-  begin(w, "sizes");
+  begin(w, key);
   for (int i = 0; i < spec->nsizes; i++) {
     hone_text_add(w->out, i ? ", " : "{");
     add_string(w->out, spec->size[i].name);
@@ -156,7 +156,7 @@ static void put_entry(writer *w, const hone_library_family *f, int e)
 {
   const hone_library_entry *x = &f->entry[e];
   open_bracket(w, NULL, "{");
-  put_sizes(w, &f->spec, x->size);
+  put_sizes(w, "sizes", &f->spec, x->size);
   put_text(w, "schedule", x->schedule);
   put_text(w, "default_schedule", x->by_default);
   put_text(w, "evidence", hone_evidence_word(x->evidence));
@@ -194,6 +194,8 @@ static void put_family(writer *w, const hone_library_family *f)
   put_text(w, "machine_hash", f->machine_hash);
   put_int(w, "clock_hz", f->clock_hz);
   put_text(w, "fallback", f->fallback);
+  if (f->fallback) put_sizes(w, "fallback_sizes", &f->spec, f->fallback_size);
+  else put_text(w, "fallback_sizes", NULL);
   put_text(w, "fallback_reason", f->fallback_reason ? f->fallback_reason : "");
   open_bracket(w, "entries", "[");
   for (int i = 0; i < f->nentries; i++) put_entry(w, f, i);

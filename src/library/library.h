@@ -22,6 +22,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "ir/machine.h"
 #include "ir/spec.h"
 #include "store/store.h"
 
@@ -88,7 +89,8 @@ typedef struct {
   int nintervals;
   hone_library_interval *interval; /* by axis, then the other sizes, then lo; those of one axis and
                                     * the same other sizes do not overlap */
-  const char *fallback;        /* a schedule of array granules that fits every shape; tuned for none; NULL: */
+  const char *fallback;        /* a schedule of array granules that fits every shape, tuned for none; NULL: there is none */
+  int64_t fallback_size[HONE_MAX_SIZES]; /* the shape its text is written at: parse there, then fit */
   const char *fallback_reason; /* why there is none, else "" */
 } hone_library_family;
 
@@ -134,6 +136,9 @@ typedef struct {
 } hone_library_source;
 
 hone_status hone_library_from_store(hone_store *s, const hone_library_source *source, hone_library **out, hone_err *err);
+/* Fills the three fallback fields. tuned: any spec of the family, without ranges. */
+void hone_library_make_fallback(hone_arena *a, const char *operator_path, const hone_spec *tuned, const hone_machine *m,
+                                hone_library_family *f);
 /* The inverse: records of entries and defaults and the range documents, from which
  * from_store makes the same library. Operators and machines are found as there. */
 hone_status hone_library_to_store(const hone_library *l, const hone_library_source *source, hone_store *s, hone_err *err);

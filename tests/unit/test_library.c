@@ -28,6 +28,7 @@ static const char document[] =
     "      \"machine_hash\": \"0123456789abcdef0123456789abcdef\",\n"
     "      \"clock_hz\": 1000000000,\n"
     "      \"fallback\": null,\n"
+    "      \"fallback_sizes\": null,\n"
     "      \"fallback_reason\": \"none \\\"fits\\\"\",\n"
     "      \"entries\": [\n"
     "        {\n"
@@ -85,6 +86,7 @@ static const char document[] =
     "      \"machine_hash\": \"0123456789abcdef0123456789abcdef\",\n"
     "      \"clock_hz\": 1,\n"
     "      \"fallback\": \"tile.1.m=1\",\n"
+    "      \"fallback_sizes\": {},\n"
     "      \"fallback_reason\": \"\",\n"
     "      \"entries\": []\n"
     "    }\n"
@@ -146,6 +148,8 @@ static const struct {
     {"\"loss_at\": 7", "\"loss_at\": 0", "library.content", "families[0].entries[0].intervals[0].loss_at"},
     {"\"loss_of\": \"bound\"", "\"loss_of\": \"b\"", "library.content", "families[0].entries[0].intervals[1].loss_of"},
     {"\"loss_pct\": 2.5", "\"loss_pct\": null", "library.content", "families[0].entries[0].intervals[0].loss_pct"},
+    {"\"fallback_sizes\": {}", "\"fallback_sizes\": null", "library.content", "families[1].fallback_sizes"},
+    {"\"fallback_sizes\": null", "\"fallback_sizes\": {}", "library.content", "families[0].fallback_sizes"},
     {"\"code\": ", "\"cod\": ", "library.content", "left_out[0].cod"},
     {"\"entries\": []", "\"entries\": 5", "library.content", "families[1].entries"},
     {"\"writer\": \"hone test\",", "\"writer\": \"hone test\"", "library.syntax", ""},
