@@ -179,6 +179,7 @@ static void load_figures(reader *r, json_t *o, hone_library_entry *x)
   x->cycles = get_cycles(r, o, "cycles");
   x->default_cycles = get_cycles(r, o, "default_cycles");
   x->warm_cycles = get_cycles(r, o, "warm_cycles");
+  x->default_warm_cycles = get_cycles(r, o, "default_warm_cycles");
   x->model_cycles = get_cycles(r, o, "model_cycles");
   x->default_model_cycles = get_cycles(r, o, "default_model_cycles");
   x->bound_cycles = get_cycles(r, o, "bound_cycles");
@@ -190,8 +191,8 @@ static void load_figures(reader *r, json_t *o, hone_library_entry *x)
 static void load_entry(reader *r, json_t *o, hone_library_family *f, int e)
 {
   static const char *const keys[] = {
-      "sizes", "schedule", "default_schedule", "evidence", "cycles", "default_cycles", "warm_cycles", "model_cycles",
-      "default_model_cycles", "bound_cycles", "margin_pct", "gap_pct", "no_significant_gain", "operator_hash", "key", "evaluator",
+      "sizes", "schedule", "default_schedule", "evidence", "cycles", "default_cycles", "warm_cycles",
+      "default_warm_cycles", "model_cycles", "default_model_cycles", "bound_cycles", "margin_pct", "gap_pct", "no_significant_gain", "operator_hash", "key", "evaluator",
       "evaluator_version", "microcode", "microcode_reason", "microcode_bytes", "intervals", NULL};
   hone_library_entry *x = &f->entry[e];
   if (!check_keys(r, o, keys)) return;

@@ -163,6 +163,7 @@ static void put_entry(writer *w, const hone_library_family *f, int e)
   put_cycles(w, "cycles", x->cycles);
   put_cycles(w, "default_cycles", x->default_cycles);
   put_cycles(w, "warm_cycles", x->warm_cycles);
+  put_cycles(w, "default_warm_cycles", x->default_warm_cycles);
   put_cycles(w, "model_cycles", x->model_cycles);
   put_cycles(w, "default_model_cycles", x->default_model_cycles);
   put_cycles(w, "bound_cycles", x->bound_cycles);

@@ -27,6 +27,7 @@
 #include "store/store.h"
 
 enum { HONE_LIBRARY_SCHEMA = 1 };
+enum { HONE_LIBRARY_NEAR_MOST = 2048 }; /* near answers reach at most so many integers to either side */
 
 typedef enum {
 #define HONE_EVIDENCE(id, word) HONE_EVIDENCE_##id,
@@ -44,7 +45,7 @@ typedef struct {
   const char *schedule, *by_default;  /* canonical texts at this shape; by_default is always there */
   hone_evidence evidence;             /* behind cycles and default_cycles */
   int64_t cycles, default_cycles;     /* from an idle machine */
-  int64_t warm_cycles;                /* back to back */
+  int64_t warm_cycles, default_warm_cycles; /* back to back */
   int64_t model_cycles, default_model_cycles;
   int64_t bound_cycles;
   double margin_pct;                  /* default_cycles / cycles - 1, >= 0 */

@@ -39,6 +39,7 @@ static const char document[] =
     "          \"cycles\": 90,\n"
     "          \"default_cycles\": 100,\n"
     "          \"warm_cycles\": null,\n"
+    "          \"default_warm_cycles\": 99,\n"
     "          \"model_cycles\": 91,\n"
     "          \"default_model_cycles\": 104,\n"
     "          \"bound_cycles\": 80,\n"
