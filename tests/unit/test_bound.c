@@ -54,14 +54,43 @@ START_TEST(decode)
 }
 END_TEST
 
-/* Passes of fewer rows than the least take the least; edge blocks count whole:
- * ceil(17 / 8) * ceil(9 / 8) blocks of 8 cycles for 1 row, on two cores. On this
- * machine either operand may be held, and the output. */
+/* Passes of fewer rows than the least take the least; edge blocks count whole. Two
+ * cores with 5 columns at most: ceil(17 / 8) * ceil(5 / 8) blocks of 8 cycles for
+ * 1 row. On this machine either operand may be held, and the output. */
 START_TEST(padding)
 {
-  hone_bound b = bound("teaching", HONE_FORMAT_BF16, 1, 9, 17);
-  int64_t weights = 3 * 2 * 8, inputs = 3 * 1 * 9, output = 1 * 2 * 17, best = inputs < output ? inputs : output;
-  ck_assert_int_eq(b.matrix_cycles, (best < weights ? best : weights) / 2);
+  bound("teaching", HONE_FORMAT_BF16, 1, 9, 17);
+  hone_bound b;
+  m.memory[0].bandwidth = (hone_rate){1000, 1}; /* no reason to use one core only */
+  m.dma.rate = m.dma.engine_rate = (hone_rate){1000, 1};
+  ck_assert(hone_bound_cycles(&op, &m, &b, &err) == HONE_OK);
+  int64_t weights = 3 * 1 * 8, inputs = 3 * 1 * 8, output = 1 * 1 * 17, best = inputs < output ? inputs : output;
+  ck_assert_int_eq(b.matrix_cycles, best < weights ? best : weights);
+}
+END_TEST
+
+/* Of all ways to cut rows and columns over 48 cores: each core loads the rows and
+ * the columns it needs, so X comes once for every cut of n and W once for every
+ * cut of m; a block of the array streams two cycles a row, 128 at least. */
+START_TEST(cores_load_copies)
+{
+  const int64_t mm = 2048, n = 4096, k = 4096;
+  hone_bound b = bound("napier-public", HONE_FORMAT_BF16, mm, n, k);
+  double best = 1e18, rate = 4.8e12 * 0.95 / 1.33e9;
+  for (int64_t i = 1; i <= 48; i++)
+    for (int64_t j = 1; i * j <= 48; j++) {
+      int64_t rows = (mm + i - 1) / i, columns = (n + j - 1) / j;
+      int64_t weights = k / 128 * ((columns + 127) / 128) * (2 * rows > 128 ? 2 * rows : 128);
+      int64_t inputs = k / 128 * ((rows + 127) / 128) * (2 * columns > 128 ? 2 * columns : 128);
+      double matrix = (double)(weights < inputs ? weights : inputs);
+      double dram = 2.0 * (double)(mm * k * j + k * n * i + mm * n) / rate;
+      if ((matrix > dram ? matrix : dram) < best) best = matrix > dram ? matrix : dram;
+    }
+  ck_assert_int_ge(b.cycles, (int64_t)best);
+  ck_assert_int_le(b.cycles, (int64_t)best + 133 + 532 + 256 + 32 + 133 + 1000);
+  m.axis[0].multicast = true; /* then it could come once */
+  ck_assert(hone_bound_cycles(&op, &m, &b, &err) == HONE_OK);
+  ck_assert_int_eq(b.matrix_cycles, k / 128 * (n / 128) * 2 * mm / 48);
 }
 END_TEST
 
@@ -97,6 +126,7 @@ int main(void)
   tcase_add_test(t, prefill);
   tcase_add_test(t, decode);
   tcase_add_test(t, padding);
+  tcase_add_test(t, cores_load_copies);
   tcase_add_test(t, capacity_limited);
   tcase_add_test(t, no_engine);
   suite_add_tcase(s, t);
