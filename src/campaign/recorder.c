@@ -12,6 +12,13 @@ typedef struct {
   hone_hash key;
   bool used, contested; /* contested: records disagree, so it is evaluated again */
   hone_outcome outcome;
+  /* the evaluation it is known from */
+  unsigned kinds;
+  bool specified; /* its task says a spec */
+  uint64_t seed;
+  int64_t order, time_unix_ns, model_cycles;
+  hone_hash space;
+  const char *host;
 } known;
 
 struct recorder {
@@ -59,7 +66,10 @@ static hone_status remember(void *arg, const hone_record *record, hone_err *err)
     k->contested = true;
     return HONE_OK;
   }
-  *k = (known){ .key = key_of(record->evaluator, record->schedule), .used = true };
+  *k = (known){ .key = key_of(record->evaluator, record->schedule), .used = true, .kinds = record->kinds,
+                .specified = record->task.spec[0] != '\0', .seed = record->seed, .order = record->order,
+                .time_unix_ns = record->time_unix_ns, .model_cycles = record->model_cycles, .space = record->space,
+                .host = hone_arena_strdup(r->arena, record->host) };
   hone_outcome *o = &k->outcome;
   *o = (hone_outcome){ .reason = record->reason, .cycles = record->cycles, .warm_cycles = record->warm_cycles,
                        .energy_fj = record->energy_fj };
@@ -117,13 +127,18 @@ void recorder_free(recorder *r)
   free(r);
 }
 
+static const known *find(const recorder *r, const hone_evaluator_type *by, const char *schedule)
+{
+  if (r->capacity == 0) return NULL;
+  const known *k = slot_of(r->table, r->capacity, key_of(by->name, schedule));
+  return k->used && !k->contested ? k : NULL;
+}
+
 bool recorder_find(const recorder *r, const hone_evaluator_type *by, const char *schedule, hone_outcome *out)
 {
-  if (r->capacity == 0) return false;
-  const known *k = slot_of(r->table, r->capacity, key_of(by->name, schedule));
-  if (!k->used || k->contested) return false;
-  *out = k->outcome;
-  return true;
+  const known *k = find(r, by, schedule);
+  if (k) *out = k->outcome;
+  return k != NULL;
 }
 
 const char *recorder_best(const recorder *r, const hone_evaluator_type *by)
@@ -134,16 +149,21 @@ const char *recorder_best(const recorder *r, const hone_evaluator_type *by)
 hone_status recorder_add(recorder *r, const hone_evaluator_type *by, const char *schedule, const hone_outcome *o,
                          int64_t model_cycles, unsigned kinds, hone_err *err)
 {
-  hone_outcome before;
-  if (!r->task->store || (recorder_find(r, by, schedule, &before) && !(kinds & HONE_KIND_BEST))) return HONE_OK;
+  if (!r->task->store) return HONE_OK;
+  const known *k = find(r, by, schedule);
+  if (k && (!(kinds & HONE_KIND_BEST) || (k->kinds & HONE_KIND_BEST && k->specified))) return HONE_OK;
   bool ok = o->reason == HONE_REASON_NONE;
   hone_record record = {
     .task = store_task(r), .evaluator = by->name, .evaluator_version = by->version, .fidelity = by->fidelity,
     .schedule = schedule, .reason = o->reason, .message = ok ? NULL : o->text,
     .cycles = ok ? o->cycles : 0, .warm_cycles = ok ? o->warm_cycles : 0, .energy_fj = ok ? o->energy_fj : -1,
     .bottleneck = o->bottleneck, .model_cycles = model_cycles, .kinds = kinds, .seed = r->task->seed,
-    .order = r->order++, .space = r->space,
+    .order = k ? k->order : r->order++, .space = r->space,
   };
+  if (k) { /* what was evaluated then, now named the best: no further observation */
+    record.seed = k->seed, record.time_unix_ns = k->time_unix_ns, record.host = k->host;
+    record.model_cycles = k->model_cycles, record.space = k->space;
+  }
   return hone_store_append(r->task->store, &record, err);
 }
 

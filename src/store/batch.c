@@ -1,4 +1,4 @@
-/* Records waiting to become a segment. */
+/* Records and documents waiting to become a segment. */
 #include "config.h"
 
 #include "store/store_int.h"
@@ -18,8 +18,8 @@ void hone_batch_fini(hone_batch *b)
   hone_arena_free(b->arena);
   free(b->record);
   free(b->task);
+  free(b->document);
   free(b->replaces);
-  hone_documents_fini(&b->documents);
   *b = (hone_batch){0};
 }
 
@@ -28,7 +28,7 @@ void hone_batch_clear(hone_batch *b)
   hone_pool_fini(&b->strings);
   hone_pool_init(&b->strings);
   hone_arena_reset(b->arena);
-  b->n = 0, b->ntasks = 0, b->text_bytes = 0, b->documents.n = 0;
+  b->n = 0, b->ntasks = 0, b->ndocuments = 0, b->text_bytes = 0;
 }
 
 static bool same(const char *a, const char *b) { return !strcmp(a ? a : "", b); }
@@ -90,6 +90,25 @@ void hone_batch_add(hone_batch *b, const hone_record *r)
   p->key = hone_task_key(&b->task[p->task], p->r.schedule);
 }
 
+void hone_batch_put(hone_batch *b, const hone_store_document *d)
+{
+  if (b->ndocuments == b->document_capacity) {
+    b->document_capacity = b->document_capacity ? 2 * b->document_capacity : 8;
+    b->document = hone_heap_realloc(b->document, (size_t)b->document_capacity, sizeof *b->document);
+  }
+  hone_document *p = &b->document[b->ndocuments++];
+  *p = (hone_document){.d = {.kind = hone_pool_intern(&b->strings, d->kind),
+                             .subject = hone_pool_intern(&b->strings, d->subject),
+                             .text = keep(b, d->text),
+                             .time_unix_ns = d->time_unix_ns,
+                             .host = hone_pool_intern(&b->strings, d->host)}};
+  hone_digest digest;
+  p->bytes = (int64_t)strlen(p->d.text);
+  hone_digest_init(&digest);
+  hone_digest_add(&digest, p->d.text, (size_t)p->bytes);
+  p->digest = hone_digest_end(&digest);
+}
+
 /* Identity first, then names, so that the order of tasks is the same whatever
  * came first. */
 static int task_order(const void *pa, const void *pb)
@@ -113,9 +132,12 @@ static int record_order(const void *pa, const void *pb)
   return c;
 }
 
+static int document_order(const void *a, const void *b) { return hone_document_cmp(a, b); }
+
 void hone_batch_sort(hone_batch *b)
 {
-  hone_documents_newest(&b->documents);
+  if (b->ndocuments) qsort(b->document, (size_t)b->ndocuments, sizeof *b->document, document_order);
+  if (b->n == 0) return;
   int32_t *rank = hone_heap_alloc((size_t)b->ntasks, sizeof *rank);
   for (int32_t i = 0; i < b->ntasks; i++)
     b->task[i].first = i; /* where it was, while sorting */

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { MAX_RECORDS = 131072 }; /* some 100 MB of memory while one is made */
+enum { MAX_RECORDS = 131072, RECORD_BYTES = 1024 }; /* some 100 MB of memory while one is made */
 
 static void add_replaced(hone_batch *b, const hone_segment *g)
 {
@@ -34,6 +34,33 @@ static hone_status add_group(const hone_store *s, const hone_part *p, int n, hon
   return st;
 }
 
+static bool is_among(const hone_segment *x, hone_segment *const *g, int32_t n)
+{
+  while (n-- > 0)
+    if (g[n] == x) return true;
+  return false;
+}
+
+/* Of the group's documents those that count; the others' newer ones are durable. */
+static hone_status add_documents(const hone_store *s, hone_segment *const *g, int32_t n, hone_batch *b, hone_err *err)
+{
+  int32_t count;
+  hone_document_part *newest = hone_store_newest(s, NULL, &count);
+  hone_status st = HONE_OK;
+  for (int32_t i = 0; i < count && st == HONE_OK; i++) {
+    hone_store_document d;
+    char *text = NULL;
+    if (!is_among(newest[i].segment, g, n)) continue;
+    d = newest[i].document->d;
+    st = hone_store_document_text(s, &newest[i], &text, err);
+    d.text = text;
+    if (st == HONE_OK) hone_batch_put(b, &d);
+    free(text);
+  }
+  free(newest);
+  return st;
+}
+
 static hone_status add_segments(const hone_store *s, hone_segment *const *g, int32_t n, hone_batch *b, hone_err *err)
 {
   int nparts;
@@ -43,10 +70,9 @@ static hone_status add_segments(const hone_store *s, hone_segment *const *g, int
     run = hone_part_run(part + i, nparts - i);
     st = add_group(s, part + i, run, b, err);
   }
-  for (int32_t i = 0; i < n; i++) {
+  if (st == HONE_OK) st = add_documents(s, g, n, b, err);
+  for (int32_t i = 0; i < n; i++)
     add_replaced(b, g[i]);
-    for (int32_t k = 0; k < g[i]->documents.n; k++) hone_documents_add(&b->documents, &g[i]->documents.document[k]);
-  }
   free(part);
   return st;
 }
@@ -73,22 +99,50 @@ static hone_status compact_group(hone_store *s, hone_segment *const *g, int32_t 
   return st;
 }
 
-/* Small segments, gathered until their records reach the limit. */
+/* What counts against the limit: records, and documents by the memory they take. */
+static int64_t weight_of(const hone_segment *g)
+{
+  int64_t bytes = 0;
+  for (int32_t i = 0; i < g->ndocuments; i++)
+    bytes += g->document[i].bytes;
+  return g->seal.records + bytes / RECORD_BYTES;
+}
+
+/* Whether a segment holds documents that no longer count. */
+static bool *mark_superseded(const hone_store *s)
+{
+  bool *mark = hone_heap_alloc((size_t)s->nsegments, sizeof *mark);
+  int32_t count;
+  hone_document_part *newest = hone_store_newest(s, NULL, &count);
+  for (int32_t i = 0; i < s->nsegments; i++) {
+    int32_t kept = 0;
+    for (int32_t k = 0; k < count; k++)
+      kept += newest[k].segment == s->segment[i];
+    mark[i] = kept < s->segment[i]->ndocuments;
+  }
+  free(newest);
+  return mark;
+}
+
+/* Small segments, gathered until their records reach the limit. One alone is made
+ * anew only to drop documents. */
 static hone_status compact_all(hone_store *s, int64_t limit, hone_store_compaction *out, hone_err *err)
 {
   hone_segment **group = hone_heap_alloc((size_t)s->nsegments, sizeof *group);
+  bool *superseded = mark_superseded(s), drops = false;
   int32_t n = 0;
-  int64_t records = 0;
+  int64_t weight = 0;
   hone_status st = HONE_OK;
   for (int32_t i = 0; i <= s->nsegments && st == HONE_OK; i++) {
     hone_segment *g = i < s->nsegments ? s->segment[i] : NULL;
-    if (g && g->seal.records > limit / 2) continue;
-    if (!g || records + g->seal.records > limit) {
-      if (n > 1) st = compact_group(s, group, n, out, err);
-      n = 0, records = 0;
+    if (g && weight_of(g) > limit / 2 && !superseded[i]) continue;
+    if (!g || weight + weight_of(g) > limit) {
+      if (n > 1 || drops) st = compact_group(s, group, n, out, err);
+      n = 0, weight = 0, drops = false;
     }
-    if (g) group[n++] = g, records += g->seal.records;
+    if (g) group[n++] = g, weight += weight_of(g), drops |= superseded[i];
   }
+  free(superseded);
   free(group);
   return st;
 }

@@ -172,6 +172,17 @@ hid_t hone_record_type(bool file)
   return t;
 }
 
+hid_t hone_task_type(bool file, int schema)
+{
+  const hid_t t = H5Tcreate(H5T_COMPOUND, sizeof(hone_task_row));
+#define HONE_TASK_COLUMN(since, type, name) \
+  if (since <= schema) H5Tinsert(t, #name, offsetof(hone_task_row, name), file ? FILE_##type : MEMORY_##type);
+#include "store/column.def"
+#undef HONE_TASK_COLUMN
+  if (file) H5Tpack(t);
+  return t;
+}
+
 hid_t hone_document_type(bool file)
 {
   const hid_t t = H5Tcreate(H5T_COMPOUND, sizeof(hone_document_row));
@@ -179,16 +190,6 @@ hid_t hone_document_type(bool file)
   H5Tinsert(t, #name, offsetof(hone_document_row, name), file ? FILE_##type : MEMORY_##type);
 #include "store/column.def"
 #undef HONE_DOCUMENT_COLUMN
-  if (file) H5Tpack(t);
-  return t;
-}
-
-hid_t hone_task_type(bool file)
-{
-  const hid_t t = H5Tcreate(H5T_COMPOUND, sizeof(hone_task_row));
-#define HONE_TASK_COLUMN(type, name) H5Tinsert(t, #name, offsetof(hone_task_row, name), file ? FILE_##type : MEMORY_##type);
-#include "store/column.def"
-#undef HONE_TASK_COLUMN
   if (file) H5Tpack(t);
   return t;
 }

@@ -185,7 +185,7 @@ static hone_status advance(hone_merge *m, hone_err *err)
 void hone_record_merge(hone_record *a, const hone_record *b, const hone_record *previous)
 {
   a->kinds |= b->kinds;
-  if (!*a->task.spec) a->task.spec = b->task.spec; /* a was recorded before specs were */
+  if (!*a->task.spec) a->task.spec = b->task.spec; /* unknown to segments of schema 1 */
   if (hone_evidence_cmp(previous, b) == 0) { /* a copy of the same evaluation */
     if (b->observations > a->observations) a->observations = b->observations;
   } else if (__builtin_add_overflow(a->observations, b->observations, &a->observations))

@@ -134,5 +134,8 @@ hone_status hone_store_get_info(hone_store *s, hone_store_info *out, hone_err *e
   *out = (hone_store_info){.segments = s->nsegments, .damaged = s->ndamaged};
   for (int32_t i = 0; i < s->nsegments; i++)
     out->bytes += s->segment[i]->seal.bytes;
+  int32_t documents;
+  free(hone_store_newest(s, NULL, &documents));
+  out->documents = documents;
   return walk_tasks(s, NULL, add_up, out, &out->repeated, err);
 }

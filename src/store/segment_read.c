@@ -85,7 +85,6 @@ static hone_status read_table(hid_t file, const char *name, hone_pool *pool, con
 typedef struct {
   const char **string, **text;
   int32_t nstrings, ntexts;
-  int schema;
   bool good;
 } tables;
 
@@ -101,14 +100,14 @@ static const char *text_at(tables *t, int32_t i)
   return t->good ? t->text[i] : "";
 }
 
-static bool decode_task(const hone_task_row *row, tables *t, int64_t *next, hone_task *out)
+static bool decode_task(const hone_task_row *row, int schema, tables *t, int64_t *next, hone_task *out)
 {
   *out = (hone_task){.text = {.operator_text = text_at(t, row->operator_text),
                               .machine_text = text_at(t, row->machine_text),
                               .operator_name = string_at(t, row->operator_name),
                               .machine_name = string_at(t, row->machine_name),
                               .label = string_at(t, row->label),
-                              .spec = t->schema < 2 ? "" : string_at(t, row->spec)},
+                              .spec = schema < 2 ? "" : string_at(t, row->spec)},
                      .evaluator = string_at(t, row->evaluator),
                      .evaluator_version = row->evaluator_version,
                      .fidelity = row->fidelity,
@@ -131,16 +130,64 @@ static hone_status read_tasks(hid_t file, tables *t, hone_segment *out, hone_err
   if (st != HONE_OK) return st;
   if (rows > MOST_BYTES / sizeof(hone_task_row)) return content(err, "too many tasks");
   hone_task_row *row = hone_heap_alloc(rows, sizeof *row);
-  const hid_t type = hone_task_type(false);
+  const hid_t type = hone_task_type(false, out->seal.schema);
   st = hone_h5_read(file, "tasks", type, 0, rows, row, err);
   H5Tclose(type);
   int64_t next = 0;
   out->ntasks = (int32_t)rows;
   out->task = hone_heap_alloc(rows, sizeof *out->task);
   for (hsize_t i = 0; i < rows && st == HONE_OK; i++)
-    if (!decode_task(&row[i], t, &next, &out->task[i])) st = content(err, "a row of /tasks points nowhere");
+    if (!decode_task(&row[i], out->seal.schema, t, &next, &out->task[i])) st = content(err, "a row of /tasks points nowhere");
   if (st == HONE_OK && next != out->seal.records) st = content(err, "/tasks and the seal count records differently");
   free(row);
+  return st;
+}
+
+/* Texts lie end to end, in the order of the rows. */
+static bool decode_document(const hone_document_row *row, tables *t, int64_t *next, hone_document *out)
+{
+  *out = (hone_document){.d = {.kind = string_at(t, row->kind),
+                               .subject = string_at(t, row->subject),
+                               .time_unix_ns = row->time_unix_ns,
+                               .host = string_at(t, row->host)},
+                         .first = row->first_byte,
+                         .bytes = row->bytes,
+                         .digest = row->digest};
+  return t->good && row->first_byte == *next && row->bytes >= 0 && row->bytes <= HONE_DOCUMENT_BYTES &&
+         !__builtin_add_overflow(*next, row->bytes, next);
+}
+
+static hone_status read_documents(hid_t file, tables *t, hone_segment *out, hone_err *err)
+{
+  hsize_t rows, bytes;
+  size_t element;
+  if (H5Lexists(file, "documents", H5P_DEFAULT) <= 0) return HONE_OK; /* no segment has one that needs none */
+  hone_status st = hone_h5_extent(file, "documents", &rows, &element, err);
+  if (st == HONE_OK) st = hone_h5_extent(file, "document_bytes", &bytes, &element, err);
+  if (st != HONE_OK) return st;
+  if (rows > MOST_BYTES / sizeof(hone_document_row)) return content(err, "too many documents");
+  hone_document_row *row = hone_heap_alloc(rows, sizeof *row);
+  const hid_t type = hone_document_type(false);
+  st = hone_h5_read(file, "documents", type, 0, rows, row, err);
+  H5Tclose(type);
+  int64_t next = 0;
+  out->document = hone_heap_alloc(rows, sizeof *out->document);
+  for (hsize_t i = 0; i < rows && st == HONE_OK; i++)
+    if (!decode_document(&row[i], t, &next, &out->document[i])) st = content(err, "a row of /documents points nowhere");
+  if (st == HONE_OK && (uint64_t)next != bytes) st = content(err, "/documents and /document_bytes are not of one length");
+  if (st == HONE_OK) out->ndocuments = (int32_t)rows;
+  free(row);
+  return st;
+}
+
+hone_status hone_segment_document(hid_t file, const hone_document *d, char **text, hone_err *err)
+{
+  *text = hone_heap_alloc((size_t)d->bytes + 1, 1);
+  const hone_status st =
+    hone_h5_read(file, "document_bytes", H5T_NATIVE_UINT8, (hsize_t)d->first, (hsize_t)d->bytes, *text, err);
+  if (st == HONE_OK) return st;
+  free(*text);
+  *text = NULL;
   return st;
 }
 
@@ -175,28 +222,17 @@ static hone_status read_replaces(hid_t file, hone_segment *out, hone_err *err)
   return st;
 }
 
-static hone_status read_documents(hid_t file, hone_pool *pool, const tables *t, hone_segment *out, hone_err *err)
-{
-  const char **text = NULL;
-  int32_t ntexts = 0;
-  if (H5Lexists(file, "documents", H5P_DEFAULT) <= 0) return HONE_OK;
-  hone_status st = read_table(file, "document_texts", pool, &text, &ntexts, err);
-  if (st == HONE_OK) st = hone_documents_read_rows(file, t->string, t->nstrings, text, ntexts, &out->documents, err);
-  free(text);
-  return st;
-}
-
 static hone_status load_tables(hid_t file, hone_pool *pool, hone_segment *out, hone_err *err)
 {
-  tables t = {.schema = out->seal.schema, .good = true};
+  tables t = {.good = true};
   hone_status st = read_table(file, "strings", pool, &t.string, &t.nstrings, err);
   if (st == HONE_OK) st = read_table(file, "texts", pool, &t.text, &t.ntexts, err);
   if (st == HONE_OK) st = read_tasks(file, &t, out, err);
   if (st == HONE_OK) st = check_length(file, "records", out->seal.records, err);
   if (st == HONE_OK) st = check_length(file, "keys", out->seal.records, err);
   if (st == HONE_OK) st = check_length(file, "schedules", out->seal.records, err);
+  if (st == HONE_OK) st = read_documents(file, &t, out, err);
   if (st == HONE_OK) st = read_replaces(file, out, err);
-  if (st == HONE_OK) st = read_documents(file, pool, &t, out, err);
   out->string = t.string;
   out->nstrings = t.nstrings;
   free(t.text);
@@ -238,8 +274,8 @@ void hone_segment_fini(hone_segment *g)
   free(g->file);
   free(g->task);
   free(g->string);
+  free(g->document);
   free(g->replaces);
-  hone_documents_fini(&g->documents);
   *g = (hone_segment){0};
 }
 

@@ -12,7 +12,6 @@
 typedef const char *(*text_at)(const void *arg, int64_t i);
 
 static const char *pool_at(const void *arg, int64_t i) { return ((const hone_pool *)arg)->string[i]; }
-static const char *document_at(const void *arg, int64_t i) { return ((const hone_documents *)arg)->document[i].text; }
 static const char *schedule_at(const void *arg, int64_t i) { return ((const hone_batch *)arg)->record[i].r.schedule; }
 
 /* Messages have no table of their own in the batch: those of the failures in
@@ -99,7 +98,7 @@ static hone_status write_tasks(hid_t file, const hone_batch *b, hone_pool *strin
   hone_task_row *row = hone_heap_alloc((size_t)b->ntasks, sizeof *row);
   for (int32_t i = 0; i < b->ntasks; i++)
     row[i] = task_row(&b->task[i], strings, texts);
-  const hid_t memory = hone_task_type(false), disk = hone_task_type(true);
+  const hid_t memory = hone_task_type(false, HONE_STORE_SCHEMA), disk = hone_task_type(true, HONE_STORE_SCHEMA);
   const hone_status st = hone_h5_write(file, "tasks", memory, disk, (hsize_t)b->ntasks, row, true, err);
   H5Tclose(memory);
   H5Tclose(disk);
@@ -126,6 +125,34 @@ static hone_status write_records(hid_t file, const hone_batch *b, hone_pool *str
   return st;
 }
 
+/* Texts of very different length: end to end, not in cells of one width. */
+static hone_status write_documents(hid_t file, const hone_batch *b, hone_pool *strings, hone_err *err)
+{
+  if (b->ndocuments == 0) return HONE_OK;
+  hone_document_row *row = hone_heap_alloc((size_t)b->ndocuments, sizeof *row);
+  hone_text bytes = {0};
+  for (int32_t i = 0; i < b->ndocuments; i++) {
+    const hone_document *p = &b->document[i];
+    row[i] = (hone_document_row){.first_byte = (int64_t)bytes.length,
+                                 .bytes = p->bytes,
+                                 .time_unix_ns = p->d.time_unix_ns,
+                                 .digest = p->digest,
+                                 .kind = hone_pool_add(strings, p->d.kind),
+                                 .subject = hone_pool_add(strings, p->d.subject),
+                                 .host = hone_pool_add(strings, p->d.host)};
+    hone_text_add_bytes(&bytes, p->d.text, (size_t)p->bytes);
+  }
+  const hid_t memory = hone_document_type(false), disk = hone_document_type(true);
+  hone_status st = hone_h5_write(file, "documents", memory, disk, (hsize_t)b->ndocuments, row, true, err);
+  if (st == HONE_OK)
+    st = hone_h5_write(file, "document_bytes", H5T_NATIVE_UINT8, H5T_STD_U8LE, bytes.length, bytes.data, true, err);
+  H5Tclose(memory);
+  H5Tclose(disk);
+  hone_text_fini(&bytes);
+  free(row);
+  return st;
+}
+
 /* What the bits of `kinds` mean, for readers without this source. */
 static const char kind_legend[] =
 #define HONE_RECORD_KIND(id, bit, name) "bit " #bit " " name "; "
@@ -137,13 +164,6 @@ static hone_status write_replaces(hid_t file, const hone_batch *b, hone_err *err
 {
   if (b->nreplaces == 0) return HONE_OK;
   return hone_h5_write(file, "replaces", H5T_NATIVE_UINT64, H5T_STD_U64LE, (hsize_t)b->nreplaces, b->replaces, false, err);
-}
-
-static hone_status write_documents(hid_t file, const hone_documents *d, hone_pool *strings, hone_err *err)
-{
-  if (d->n == 0) return HONE_OK;
-  const hone_status st = hone_documents_write_rows(file, d, strings, err);
-  return st == HONE_OK ? write_texts(file, "document_texts", document_at, d, d->n, err) : st;
 }
 
 static hone_status write_tables(hid_t file, const hone_batch *b, hone_err *err)
@@ -160,7 +180,7 @@ static hone_status write_tables(hid_t file, const hone_batch *b, hone_err *err)
   if (st == HONE_OK) st = write_records(file, b, &strings, &m, err);
   if (st == HONE_OK) st = write_texts(file, "schedules", schedule_at, b, b->n, err);
   if (st == HONE_OK) st = write_texts(file, "messages", message_at, &m, m.n, err);
-  if (st == HONE_OK) st = write_documents(file, &b->documents, &strings, err);
+  if (st == HONE_OK) st = write_documents(file, b, &strings, err);
   if (st == HONE_OK) st = write_texts(file, "strings", pool_at, &strings, strings.n, err);
   if (st == HONE_OK) st = write_texts(file, "texts", pool_at, &texts, texts.n, err);
   if (st == HONE_OK) st = write_replaces(file, b, err);

@@ -296,7 +296,7 @@ hone_status hone_store_close(hone_store *s, hone_err *err)
 }
 
 const char *hone_store_path(const hone_store *s) { return s->path; }
-int64_t hone_store_pending(const hone_store *s) { return s->batch.n + s->batch.documents.n; }
+int64_t hone_store_pending(const hone_store *s) { return s->batch.n + s->batch.ndocuments; }
 int hone_store_damaged_count(const hone_store *s) { return s->ndamaged; }
 const hone_store_damage *hone_store_get_damaged(const hone_store *s, int i) { return &s->damaged[i]; }
 
@@ -313,7 +313,7 @@ hone_hash hone_store_snapshot(const hone_store *s)
 
 /* Strictly increasing, so that two records of one process are never taken for
  * copies of one. */
-int64_t hone_store_now(hone_store *s)
+static int64_t now_ns(hone_store *s)
 {
   struct timespec t;
   clock_gettime(CLOCK_REALTIME, &t);
@@ -321,18 +321,36 @@ int64_t hone_store_now(hone_store *s)
   return s->last_time_ns = now > s->last_time_ns ? now : s->last_time_ns + 1;
 }
 
+static hone_status flush_much(hone_store *s, hone_err *err)
+{
+  if (s->batch.n < FLUSH_RECORDS && s->batch.text_bytes < FLUSH_TEXT_BYTES) return HONE_OK;
+  return hone_store_flush(s, err);
+}
+
 hone_status hone_store_append(hone_store *s, const hone_record *r, hone_err *err)
 {
   assert(s->mode == HONE_STORE_WRITE && r->reason < HONE_REASON_COUNT);
   hone_record copy = *r;
-  copy.host = s->writer.host;
+  if (!copy.time_unix_ns || !copy.host) copy.host = s->writer.host;
   copy.reason_code = hone_reason_code(r->reason);
-  if (!copy.time_unix_ns) copy.time_unix_ns = hone_store_now(s);
+  if (!copy.time_unix_ns) copy.time_unix_ns = now_ns(s);
   if (!copy.observations) copy.observations = 1;
   if (hone_record_failed(r)) copy.cycles = copy.warm_cycles = 0;
   hone_batch_add(&s->batch, &copy);
-  if (s->batch.n < FLUSH_RECORDS && s->batch.text_bytes < FLUSH_TEXT_BYTES) return HONE_OK;
-  return hone_store_flush(s, err);
+  return flush_much(s, err);
+}
+
+hone_status hone_store_put(hone_store *s, const hone_store_document *d, hone_err *err)
+{
+  assert(s->mode == HONE_STORE_WRITE);
+  hone_store_document copy = *d;
+  if (d->text && strlen(d->text) > HONE_DOCUMENT_BYTES)
+    return hone_err_set(err, HONE_USAGE, "store.document-size", "a document of %zu bytes; at most %d are stored", strlen(d->text),
+                        HONE_DOCUMENT_BYTES);
+  copy.host = s->writer.host;
+  if (!copy.time_unix_ns) copy.time_unix_ns = now_ns(s);
+  hone_batch_put(&s->batch, &copy);
+  return flush_much(s, err);
 }
 
 /* By its digest: unique, for records say when and where they were made. */

@@ -30,7 +30,7 @@
 #include "base/status.h"
 #include "ir/schedule.h"
 
-enum { HONE_STORE_SCHEMA = 2 };
+enum { HONE_STORE_SCHEMA = 2 }; /* written; older ones are read */
 
 typedef struct hone_store hone_store;
 typedef enum { HONE_STORE_READ, HONE_STORE_WRITE } hone_store_mode;
@@ -73,7 +73,8 @@ typedef struct {
   int64_t order;          /* when within the run, 0 first */
   hone_hash space;        /* of the schedule space searched */
   int64_t time_unix_ns;   /* append: 0 = now */
-  const char *host;       /* filled when read; ignored by append */
+  const char *host;       /* append: NULL = this one. A record as it was read, appended again with other
+                           * kinds, is the same evaluation: the kinds unite, the observations stay. */
   int64_t observations;   /* append: 0 = 1 */
   bool contested;         /* filled by top and best: other outcomes exist for this key */
 } hone_record;
@@ -94,7 +95,7 @@ hone_hash hone_store_snapshot(const hone_store *s);
 /* Buffers a copy. Acknowledged only by flush. Flushes by itself when much is
  * pending, so it can fail with IO; the record is kept nevertheless. */
 hone_status hone_store_append(hone_store *s, const hone_record *r, hone_err *err);
-/* One durable segment of all that is pending. On error (disk full, ...) nothing
+/* One durable segment of all that is pending, documents too. On error (disk full, ...) nothing
  * becomes visible and everything stays pending: call again. */
 hone_status hone_store_flush(hone_store *s, hone_err *err);
 int64_t hone_store_pending(const hone_store *s); /* records and documents */
@@ -142,6 +143,7 @@ typedef struct {
   int64_t failed;    /* of these */
   int64_t repeated;  /* stored rows merged into another */
   int64_t contested; /* keys with more than one outcome */
+  int64_t documents; /* as visited by hone_store_documents */
 } hone_store_info;
 hone_status hone_store_get_info(hone_store *s, hone_store_info *out, hone_err *err);
 
@@ -181,12 +183,13 @@ typedef struct {
   int64_t time_unix_ns; /* put: 0 = now */
   const char *host;     /* filled when read */
 } hone_store_document;
-hone_status hone_store_put(hone_store *s, const hone_store_document *d, hone_err *err); /* pending until flush */
+/* Buffers a copy, pending until flush, as append does. USAGE for more than 64 MiB. */
+hone_status hone_store_put(hone_store *s, const hone_store_document *d, hone_err *err);
 typedef hone_status (*hone_store_visit_document)(void *arg, const hone_store_document *d, hone_err *err);
-/* The newest of each subject, by kind (NULL: all), then subject. */
+/* The newest of each subject, by kind (NULL: all), then subject; pending ones excepted. */
 hone_status hone_store_documents(hone_store *s, const char *kind, hone_store_visit_document visit, void *arg, hone_err *err);
 
-/* Exports what query visits. Numbers in the C locale, failures with reason. */
+/* Exports what query visits (documents are no rows of it). Numbers in the C locale, failures with reason. */
 typedef hone_status (*hone_store_write)(void *arg, const char *bytes, size_t n, hone_err *err);
 hone_status hone_store_export_csv(hone_store *s, const hone_store_filter *filter, hone_store_write write, void *arg,
                                   hone_err *err);

@@ -1,136 +1,82 @@
-/* Documents: texts kept beside the records. In a segment they are the rows of
- * /documents, their texts those of /document_texts; segments without any have
- * neither table. The newest of a (kind, subject) counts; ties go to the greater
- * text, so that the order in which segments are seen does not matter. */
+/* Documents over all segments: of each (kind, subject) the newest counts. */
 #include "config.h"
 
 #include "store/store_int.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-static int subject_order(const hone_store_document *a, const hone_store_document *b)
+int hone_document_subject_cmp(const hone_document *a, const hone_document *b)
 {
-  const int c = strcmp(a->kind, b->kind);
-  return c ? c : strcmp(a->subject, b->subject);
+  const int c = strcmp(a->d.kind, b->d.kind);
+  return c ? c : strcmp(a->d.subject, b->d.subject);
 }
 
-/* The newest of a subject first. */
-static int document_order(const void *pa, const void *pb)
+/* Of one instant, host and digest settle which counts, so that every reader and
+ * every compaction agree. */
+int hone_document_cmp(const hone_document *a, const hone_document *b)
 {
-  const hone_store_document *a = pa, *b = pb;
-  int c = subject_order(a, b);
-  if (!c) c = (a->time_unix_ns < b->time_unix_ns) - (a->time_unix_ns > b->time_unix_ns);
-  if (!c) c = strcmp(b->text, a->text);
-  return c ? c : strcmp(b->host, a->host);
+  int c = hone_document_subject_cmp(a, b);
+  if (!c) c = (a->d.time_unix_ns > b->d.time_unix_ns) - (a->d.time_unix_ns < b->d.time_unix_ns);
+  if (!c) c = strcmp(a->d.host, b->d.host);
+  if (!c) c = (a->digest > b->digest) - (a->digest < b->digest);
+  return c;
 }
 
-void hone_documents_add(hone_documents *list, const hone_store_document *d)
+static int part_order(const void *pa, const void *pb)
 {
-  if (list->n == list->capacity) {
-    list->capacity = list->capacity ? 2 * list->capacity : 8;
-    list->document = hone_heap_realloc(list->document, (size_t)list->capacity, sizeof *list->document);
-  }
-  list->document[list->n++] = *d;
+  const hone_document_part *a = pa, *b = pb;
+  const int c = hone_document_cmp(a->document, b->document);
+  if (c) return c;
+  return (a->segment->seal.digest > b->segment->seal.digest) - (a->segment->seal.digest < b->segment->seal.digest);
 }
 
-void hone_documents_fini(hone_documents *list)
+hone_document_part *hone_store_newest(const hone_store *s, const char *kind, int32_t *n)
 {
-  free(list->document);
-  *list = (hone_documents){0};
+  int32_t all = 0, kept = 0;
+  for (int32_t i = 0; i < s->nsegments; i++)
+    all += s->segment[i]->ndocuments;
+  hone_document_part *part = hone_heap_alloc((size_t)all, sizeof *part);
+  all = 0;
+  for (int32_t i = 0; i < s->nsegments; i++)
+    for (int32_t k = 0; k < s->segment[i]->ndocuments; k++) {
+      const hone_document *d = &s->segment[i]->document[k];
+      if (!kind || !strcmp(kind, d->d.kind)) part[all++] = (hone_document_part){.segment = s->segment[i], .document = d};
+    }
+  if (all) qsort(part, (size_t)all, sizeof *part, part_order);
+  for (int32_t i = 0; i < all; i++)
+    if (i + 1 == all || hone_document_subject_cmp(part[i].document, part[i + 1].document) != 0) part[kept++] = part[i];
+  *n = kept;
+  return part;
 }
 
-void hone_documents_newest(hone_documents *list)
+hone_status hone_store_document_text(const hone_store *s, const hone_document_part *p, char **text, hone_err *err)
 {
-  int32_t kept = 0;
-  if (list->n) qsort(list->document, (size_t)list->n, sizeof *list->document, document_order);
-  for (int32_t i = 0; i < list->n; i++)
-    if (!kept || subject_order(&list->document[kept - 1], &list->document[i]) != 0)
-      list->document[kept++] = list->document[i];
-  list->n = kept;
-}
-
-/* ---- on disk ---- */
-
-hone_status hone_documents_write_rows(hid_t file, const hone_documents *list, hone_pool *strings, hone_err *err)
-{
-  hone_document_row *row = hone_heap_alloc((size_t)list->n, sizeof *row);
-  for (int32_t i = 0; i < list->n; i++) {
-    const hone_store_document *d = &list->document[i];
-    row[i] = (hone_document_row){.time_unix_ns = d->time_unix_ns,
-                                 .kind = hone_pool_add(strings, d->kind),
-                                 .subject = hone_pool_add(strings, d->subject),
-                                 .host = hone_pool_add(strings, d->host)};
-  }
-  const hid_t memory = hone_document_type(false), disk = hone_document_type(true);
-  const hone_status st = hone_h5_write(file, "documents", memory, disk, (hsize_t)list->n, row, true, err);
-  H5Tclose(memory);
-  H5Tclose(disk);
-  free(row);
-  return st;
-}
-
-static hone_status wrong(hone_err *err, const char *what)
-{
-  return hone_err_set(err, HONE_STORE, "store.content", "%s", what);
-}
-
-hone_status hone_documents_read_rows(hid_t file, const char *const *string, int32_t nstrings, const char *const *text,
-                                     int32_t ntexts, hone_documents *out, hone_err *err)
-{
-  hsize_t rows;
-  size_t element;
-  hone_status st = hone_h5_extent(file, "documents", &rows, &element, err);
-  if (st != HONE_OK) return st;
-  if (rows != (uint64_t)ntexts) return wrong(err, "/documents and /document_texts differ in length");
-  hone_document_row *row = hone_heap_alloc(rows, sizeof *row);
-  const hid_t type = hone_document_type(false);
-  st = hone_h5_read(file, "documents", type, 0, rows, row, err);
-  H5Tclose(type);
-  for (int32_t i = 0; i < ntexts && st == HONE_OK; i++) {
-    const int32_t used[] = {row[i].kind, row[i].subject, row[i].host};
-    for (int k = 0; k < 3; k++)
-      if (used[k] < 0 || used[k] >= nstrings) st = wrong(err, "a row of /documents points nowhere");
-    if (st != HONE_OK) break;
-    const hone_store_document d = {.kind = string[row[i].kind], .subject = string[row[i].subject], .text = text[i],
-                                   .time_unix_ns = row[i].time_unix_ns, .host = string[row[i].host]};
-    hone_documents_add(out, &d);
-  }
-  free(row);
-  return st;
-}
-
-/* ---- outward ---- */
-
-static const char *given(const char *s) { return s ? s : ""; }
-
-hone_status hone_store_put(hone_store *s, const hone_store_document *d, hone_err *err)
-{
-  assert(s->mode == HONE_STORE_WRITE);
-  if (!*given(d->kind) || !*given(d->subject))
-    return hone_err_set(err, HONE_INTERNAL, "store.document", "a document needs a kind and a subject");
-  const hone_store_document copy = {.kind = hone_arena_strdup(s->batch.arena, d->kind),
-                                    .subject = hone_arena_strdup(s->batch.arena, d->subject),
-                                    .text = hone_arena_strdup(s->batch.arena, given(d->text)),
-                                    .time_unix_ns = d->time_unix_ns ? d->time_unix_ns : hone_store_now(s),
-                                    .host = hone_arena_strdup(s->batch.arena, s->writer.host)};
-  hone_documents_add(&s->batch.documents, &copy);
-  return HONE_OK;
+  hone_h5_guard guard;
+  hone_h5_enter(&guard);
+  const hid_t file = hone_segment_open(s->directory, p->segment, err);
+  const hone_status st = file < 0 ? HONE_STORE : hone_segment_document(file, p->document, text, err);
+  if (file >= 0) H5Fclose(file);
+  hone_h5_leave(&guard);
+  if (st == HONE_OK) return st;
+  hone_err_at(err, p->segment->file, 0, 0);
+  hone_err_hint(err, "the store '%s' may have been changed meanwhile; open it again", s->path);
+  return HONE_STORE;
 }
 
 hone_status hone_store_documents(hone_store *s, const char *kind, hone_store_visit_document visit, void *arg, hone_err *err)
 {
-  hone_documents all = {0};
+  int32_t n;
+  hone_document_part *part = hone_store_newest(s, kind, &n);
   hone_status st = HONE_OK;
-  for (int32_t i = 0; i < s->nsegments; i++)
-    for (int32_t k = 0; k < s->segment[i]->documents.n; k++) {
-      const hone_store_document *d = &s->segment[i]->documents.document[k];
-      if (!kind || strcmp(kind, d->kind) == 0) hone_documents_add(&all, d);
-    }
-  hone_documents_newest(&all);
-  for (int32_t i = 0; i < all.n && st == HONE_OK; i++)
-    st = visit(arg, &all.document[i], err);
-  hone_documents_fini(&all);
+  for (int32_t i = 0; i < n && st == HONE_OK; i++) {
+    hone_store_document d = part[i].document->d;
+    char *text = NULL;
+    st = hone_store_document_text(s, &part[i], &text, err);
+    d.text = text;
+    if (st == HONE_OK) st = visit(arg, &d, err);
+    free(text);
+  }
+  free(part);
   return st;
 }

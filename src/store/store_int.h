@@ -78,7 +78,7 @@ typedef struct {
 } hone_record_row;
 
 typedef struct {
-#define HONE_TASK_COLUMN(type, name) HONE_COLUMN_##type name;
+#define HONE_TASK_COLUMN(since, type, name) HONE_COLUMN_##type name;
 #include "store/column.def"
 #undef HONE_TASK_COLUMN
 } hone_task_row;
@@ -90,7 +90,7 @@ typedef struct {
 } hone_document_row;
 
 hid_t hone_record_type(bool file); /* compound; file: little-endian, packed */
-hid_t hone_task_type(bool file);
+hid_t hone_task_type(bool file, int schema); /* the columns there are since that schema */
 hid_t hone_document_type(bool file);
 
 /* ---- record.c: identity and order ---- */
@@ -114,21 +114,20 @@ int hone_evidence_cmp(const hone_record *a, const hone_record *b); /* when and w
 uint64_t hone_task_key(const hone_task *t, const char *schedule); /* upper half of hone_record_key */
 hone_reason hone_reason_of(const char *code);
 
-/* ---- store_document.c: texts beside the records ---- */
-
+/* A document of a segment or a batch. */
 typedef struct {
-  hone_store_document *document; /* the array is owned, its texts are not */
-  int32_t n, capacity;
-} hone_documents;
+  hone_store_document d; /* text: of a batch only */
+  int64_t first, bytes;  /* of a segment: where in /document_bytes; bytes of both */
+  uint64_t digest;       /* of the text */
+} hone_document;
 
-void hone_documents_add(hone_documents *list, const hone_store_document *d);
-void hone_documents_fini(hone_documents *list);
-void hone_documents_newest(hone_documents *list); /* sorts; keeps the newest of each subject */
-hone_status hone_documents_write_rows(hid_t file, const hone_documents *list, hone_pool *strings, hone_err *err);
-hone_status hone_documents_read_rows(hid_t file, const char *const *string, int32_t nstrings, const char *const *text,
-                                     int32_t ntexts, hone_documents *out, hone_err *err);
+enum { HONE_DOCUMENT_BYTES = 64 << 20 }; /* the largest put takes */
 
-/* ---- batch.c: records waiting for a segment ---- */
+/* By kind and subject, then age: the last of equal subjects is the one that counts. */
+int hone_document_subject_cmp(const hone_document *a, const hone_document *b);
+int hone_document_cmp(const hone_document *a, const hone_document *b);
+
+/* ---- batch.c: records and documents waiting for a segment ---- */
 
 typedef struct {
   hone_record r; /* texts in the batch; task and evaluator texts shared */
@@ -144,15 +143,17 @@ typedef struct {
   size_t text_bytes;
   hone_task *task;
   int32_t ntasks, task_capacity;
+  hone_document *document;
+  int32_t ndocuments, document_capacity;
   uint64_t *replaces; /* digests of the segments this one stands for; not cleared */
   int32_t nreplaces;
-  hone_documents documents; /* texts in arena */
 } hone_batch;
 
 void hone_batch_init(hone_batch *b);
 void hone_batch_fini(hone_batch *b);
 void hone_batch_clear(hone_batch *b);
 void hone_batch_add(hone_batch *b, const hone_record *r); /* host and time already set */
+void hone_batch_put(hone_batch *b, const hone_store_document *d); /* likewise */
 void hone_batch_sort(hone_batch *b); /* canonical order */
 
 /* ---- segment_write.c, segment_read.c ---- */
@@ -167,9 +168,10 @@ typedef struct {
   int32_t ntasks;
   const char **string; /* interned in the store's pool */
   int32_t nstrings;
+  hone_document *document; /* in order */
+  int32_t ndocuments;
   uint64_t *replaces; /* digests, ascending */
   int32_t nreplaces;
-  hone_documents documents; /* texts interned in the store's pool */
 } hone_segment;
 
 /* Checks and loads the tables; err says what is wrong with the file. UNSUPPORTED:
@@ -193,6 +195,8 @@ void hone_block_fini(hone_block *b);
 hid_t hone_segment_open(const char *directory, const hone_segment *g, hone_err *err);
 hone_status hone_segment_read(hid_t file, const hone_segment *g, int64_t first, int64_t n, hone_block *out, hone_err *err);
 hone_status hone_segment_keys(hid_t file, const hone_segment *g, int64_t first, int64_t n, uint64_t *out, hone_err *err);
+/* The text of a document, NUL-terminated; heap, caller frees. */
+hone_status hone_segment_document(hid_t file, const hone_document *d, char **text, hone_err *err);
 /* false: an index in the row points nowhere. */
 bool hone_block_decode(const hone_block *b, const hone_segment *g, const hone_task *t, int64_t i, hone_record *out);
 
@@ -229,12 +233,24 @@ struct hone_store {
   int32_t ndamaged, damaged_capacity;
 };
 
-int64_t hone_store_now(hone_store *s); /* strictly increasing */
 enum { HONE_SEGMENT_NAME = 20 };
 void hone_segment_name(uint64_t digest, char out[HONE_SEGMENT_NAME]);
 /* Sorts b and makes it a durable segment. */
 hone_status hone_store_publish(hone_store *s, hone_batch *b, char name[HONE_SEGMENT_NAME], hone_err *err);
 void hone_store_set_aside(hone_store *s, const char *file, const hone_err *why);
+
+/* ---- store_document.c ---- */
+
+typedef struct {
+  const hone_segment *segment;
+  const hone_document *document;
+} hone_document_part;
+
+/* The documents of the snapshot that count, by kind (NULL: all) and subject; heap,
+ * caller frees. */
+hone_document_part *hone_store_newest(const hone_store *s, const char *kind, int32_t *n);
+/* Heap, caller frees. */
+hone_status hone_store_document_text(const hone_store *s, const hone_document_part *p, char **text, hone_err *err);
 
 /* ---- merge.c: k-way merge of sorted segments ---- */
 

@@ -1,6 +1,6 @@
 /* Verify: the digests again, then every row: that it decodes, that its key is
  * what its texts give, that rows stand in canonical order and the counts of
- * /tasks hold. */
+ * /tasks hold; documents by their own digests. */
 #include "config.h"
 
 #include "store/store_int.h"
@@ -60,6 +60,24 @@ static hone_status audit_task(hid_t file, const hone_segment *g, const hone_task
   return st;
 }
 
+static hone_status audit_documents(hid_t file, const hone_segment *g, hone_err *err)
+{
+  hone_status st = HONE_OK;
+  for (int32_t i = 0; i < g->ndocuments && st == HONE_OK; i++) {
+    const hone_document *d = &g->document[i];
+    char *text = NULL;
+    hone_digest digest;
+    if (i && hone_document_cmp(d - 1, d) > 0) return wrong(err, "documents are not in canonical order");
+    if ((st = hone_segment_document(file, d, &text, err)) != HONE_OK) return st;
+    hone_digest_init(&digest);
+    hone_digest_add(&digest, text, (size_t)d->bytes);
+    if (hone_digest_end(&digest) != d->digest || memchr(text, '\0', (size_t)d->bytes))
+      st = wrong(err, "a document does not match its digest");
+    free(text);
+  }
+  return st;
+}
+
 static hone_status audit_segment(const hone_store *s, const hone_segment *g, hone_err *err)
 {
   hone_h5_guard guard;
@@ -69,6 +87,7 @@ static hone_status audit_segment(const hone_store *s, const hone_segment *g, hon
   hone_status st = file < 0 ? HONE_STORE : HONE_OK;
   for (int32_t i = 0; i < g->ntasks && st == HONE_OK; i++)
     st = audit_task(file, g, &g->task[i], &block, err);
+  if (st == HONE_OK) st = audit_documents(file, g, err);
   if (file >= 0) H5Fclose(file);
   hone_h5_leave(&guard);
   hone_block_fini(&block);

@@ -9,11 +9,12 @@
 #include "lib/case_count.h"
 #include "unit/store_unit.h"
 
-enum { TASKS = 3, SCHEDULES = 9, OUTCOMES = 4, MOST = 250, CASES = 8 };
+enum { TASKS = 3, SCHEDULES = 9, OUTCOMES = 4, MOST = 250, CASES = 8, KINDS = 2, SUBJECTS = 3 };
 
 /* reference[t][s][o]: how often; the last outcome is a failure, others 10 + o cycles. */
 typedef struct {
   int64_t seen[TASKS][SCHEDULES][OUTCOMES];
+  int document[KINDS][SUBJECTS]; /* number of the newest, 0: none */
 } reference;
 
 static hone_record make(int task, int schedule, int outcome)
@@ -65,8 +66,48 @@ static void check_query(hone_store *s, const reference *ref)
     ck_assert_int_eq(v.r[i].observations, *n);
     *n = 0;
   }
-  for (size_t i = 0; i < sizeof left / sizeof(int64_t); i++)
-    ck_assert_int_eq(((const int64_t *)&left)[i], 0); /* and all of them */
+  for (size_t i = 0; i < sizeof left.seen / sizeof(int64_t); i++)
+    ck_assert_int_eq(((const int64_t *)left.seen)[i], 0); /* and all of them */
+}
+
+static void check_documents(hone_store *s, const reference *ref)
+{
+  hone_text want = {0}, have = {0};
+  int n = 0;
+  hone_text_add_bytes(&want, "", 0);
+  for (int k = 0; k < KINDS; k++) {
+    hone_text of_kind = {0};
+    char kind[8];
+    snprintf(kind, sizeof kind, "k%d", k);
+    hone_text_add_bytes(&of_kind, "", 0);
+    for (int i = 0; i < SUBJECTS; i++)
+      if (ref->document[k][i]) hone_text_add(&of_kind, "%s|s%d|%*d\n", kind, i, ref->document[k][i], ref->document[k][i]), n++;
+    unit_documents(s, kind, &have);
+    ck_assert_str_eq(have.data, of_kind.data);
+    hone_text_add(&want, "%s", of_kind.data);
+    hone_text_fini(&of_kind);
+  }
+  unit_documents(s, NULL, &have);
+  ck_assert_str_eq(have.data, want.data);
+  ck_assert_int_eq(unit_info(s).documents, n);
+  hone_text_fini(&want);
+  hone_text_fini(&have);
+}
+
+/* Texts grow with their number: cells of one width would be noticed. */
+static void put(hone_store *s, reference *ref, hone_rng *rng, int number)
+{
+  const int k = (int)hone_rng_below(rng, KINDS), i = (int)hone_rng_below(rng, SUBJECTS);
+  hone_text text = {0};
+  char kind[8], subject[8];
+  snprintf(kind, sizeof kind, "k%d", k);
+  snprintf(subject, sizeof subject, "s%d", i);
+  hone_text_add(&text, "%*d", number, number);
+  hone_err err = {0};
+  const hone_store_document d = {.kind = kind, .subject = subject, .text = text.data, .time_unix_ns = number}; /* two handles, one clock */
+  unit_ok(hone_store_put(s, &d, &err), &err);
+  ref->document[k][i] = number;
+  hone_text_fini(&text);
 }
 
 static void check_top(hone_store *s, const reference *ref, int task, int k)
@@ -104,6 +145,7 @@ static void check_store(const char *path, const reference *ref)
   hone_store *s = unit_open(path, HONE_STORE_READ);
   ck_assert_int_eq(hone_store_damaged_count(s), 0);
   check_query(s, ref);
+  check_documents(s, ref);
   for (int task = 0; task < TASKS; task++)
     for (int k = 1; k <= SCHEDULES + 1; k += 3)
       check_top(s, ref, task, k);
@@ -136,6 +178,7 @@ static void run_case(uint64_t seed)
               outcome = (int)hone_rng_below(&rng, OUTCOMES), into = (int)hone_rng_below(&rng, 2);
     unit_append(s[into], make(task, schedule, outcome));
     ref.seen[task][schedule][outcome]++;
+    if (hone_rng_below(&rng, 5) == 0) put(s[into], &ref, &rng, i + 1);
     if (hone_rng_below(&rng, 12) == 0) unit_flush(s[into]);
     if (hone_rng_below(&rng, 40) == 0) maintain(s[0], path[1], hone_rng_below(&rng, 3));
   }

@@ -23,7 +23,7 @@ static inline hone_record unit_record(int task, int schedule, int64_t cycles)
   snprintf(t[2], sizeof t[2], "tile.1.m=%d order.1=m,n,k at.W.1=3", schedule);
   snprintf(t[3], sizeof t[3], "matmul m=%d", 64 << (task % 5));
   return (hone_record){.task = {.operator_text = t[0], .machine_text = t[1], .operator_name = "matmul",
-                                .machine_name = "teaching", .label = t[3]},
+                                .machine_name = "teaching", .label = t[3], .spec = "matmul --size m=1"},
                        .evaluator = "simulator", .evaluator_version = 1, .fidelity = 1, .schedule = t[2],
                        .cycles = cycles, .warm_cycles = cycles - 1, .energy_fj = -1, .bottleneck = "dram",
                        .model_cycles = cycles + 5, .kinds = HONE_KIND_SEARCH, .seed = 7, .order = schedule};
@@ -71,6 +71,28 @@ static inline void unit_close(hone_store *s)
 {
   hone_err err = {0};
   unit_ok(hone_store_close(s, &err), &err);
+}
+
+static inline void unit_put(hone_store *s, const char *kind, const char *subject, const char *text)
+{
+  hone_err err = {0};
+  unit_ok(hone_store_put(s, &(hone_store_document){.kind = kind, .subject = subject, .text = text}, &err), &err);
+}
+
+/* What hone_store_documents visits, as lines "kind|subject|text". */
+static inline hone_status unit_print_document(void *arg, const hone_store_document *d, hone_err *err)
+{
+  (void)err;
+  hone_text_add(arg, "%s|%s|%s\n", d->kind, d->subject, d->text);
+  return HONE_OK;
+}
+
+static inline void unit_documents(hone_store *s, const char *kind, hone_text *out)
+{
+  hone_err err = {0};
+  hone_text_clear(out);
+  hone_text_add_bytes(out, "", 0);
+  unit_ok(hone_store_documents(s, kind, unit_print_document, out, &err), &err);
 }
 
 /* Visits collected, texts copied. */

@@ -90,7 +90,7 @@ START_TEST(every_field_survives)
   ck_assert_str_eq(r->task.operator_name, "matmul");
   ck_assert_str_eq(r->task.machine_name, "teaching");
   ck_assert_str_eq(r->task.label, want.task.label);
-  ck_assert_str_eq(r->task.spec, want.task.spec ? want.task.spec : "");
+  ck_assert_str_eq(r->task.spec, "matmul --size m=1");
   ck_assert_str_eq(r->evaluator, "simulator");
   ck_assert_int_eq(r->evaluator_version, 1);
   ck_assert_int_eq(r->fidelity, 1);
@@ -355,6 +355,64 @@ START_TEST(renaming_changes_nothing)
 }
 END_TEST
 
+static void fill_unspecified(hone_store *s)
+{
+  hone_record r = unit_record(1, 1, 100);
+  r.task.spec = NULL;
+  unit_append(s, r);
+  unit_flush(s);
+  unit_append(s, unit_record(1, 1, 100));
+}
+
+START_TEST(a_known_spec_is_shown_rather_than_none)
+{
+  hone_store *s = written(fill_unspecified);
+  hone_arena *a = hone_arena_new();
+  hone_record best;
+  hone_err err = {0};
+  const hone_record want = unit_record(1, 1, 0);
+  unit_query(s, NULL, &seen);
+  ck_assert(seen.n == 1 && seen.r[0].observations == 2);
+  ck_assert_str_eq(seen.r[0].task.spec, "matmul --size m=1");
+  unit_ok(hone_store_best(s, &want.task, "simulator", 0, a, &best, &err), &err);
+  ck_assert_str_eq(best.task.spec, "matmul --size m=1");
+  hone_arena_free(a);
+  unit_close(s);
+}
+END_TEST
+
+static hone_status name_best(void *arg, const hone_record *r, hone_err *err)
+{
+  hone_record again = *r;
+  again.kinds = HONE_KIND_BEST, again.observations = 1;
+  return hone_store_append(arg, &again, err);
+}
+
+START_TEST(another_kind_is_no_further_observation)
+{
+  hone_store *s = unit_open(fixture_path("s.hone"), HONE_STORE_WRITE);
+  hone_err err = {0};
+  hone_record r = unit_record(1, 1, 100);
+  for (int i = 0; i < 2; i++) {
+    unit_append(s, r);
+    unit_flush(s);
+  }
+  for (int i = 0; i < 2; i++) {
+    unit_ok(hone_store_refresh(s, &err), &err);
+    unit_query(s, NULL, &seen);
+    ck_assert(seen.n == 1 && seen.r[0].observations == 2);
+    unit_ok(hone_store_query(s, NULL, name_best, s, &err), &err);
+    unit_flush(s);
+  }
+  unit_ok(hone_store_refresh(s, &err), &err);
+  unit_query(s, NULL, &seen);
+  ck_assert_int_eq(seen.n, 1);
+  ck_assert_int_eq(seen.r[0].observations, 2);
+  ck_assert_uint_eq(seen.r[0].kinds, HONE_KIND_BEST | HONE_KIND_SEARCH);
+  unit_close(s);
+}
+END_TEST
+
 START_TEST(copies_of_a_segment_count_once)
 {
   char names[4][64];
@@ -540,6 +598,8 @@ int main(void)
   tcase_add_test(c, conflicting_evidence_is_kept_and_settled);
   tcase_add_test(c, top_looks_beyond_keys_that_settle_late);
   tcase_add_test(c, renaming_changes_nothing);
+  tcase_add_test(c, a_known_spec_is_shown_rather_than_none);
+  tcase_add_test(c, another_kind_is_no_further_observation);
   tcase_add_test(c, copies_of_a_segment_count_once);
   tcase_add_test(c, one_file_is_not_written_to);
   tcase_add_test(c, best_is_exact_and_says_why_not);

@@ -29,6 +29,15 @@ static void teardown(void) { fixture_remove(); }
 
 enum { RECORDS_PER_FLUSH = 20 };
 
+/* One document a batch, one that each batch writes anew. */
+static void put_batch(hone_store *s, int batch)
+{
+  char number[16];
+  snprintf(number, sizeof number, "%d", batch);
+  unit_put(s, "batch", number, number);
+  unit_put(s, "last", "", number);
+}
+
 /* Writes batch after batch from `first` on and says so once each is durable. */
 static void write_for_ever(int first, int acknowledge)
 {
@@ -36,6 +45,7 @@ static void write_for_ever(int first, int acknowledge)
   for (int batch = first;; batch++) {
     for (int i = 0; i < RECORDS_PER_FLUSH; i++)
       unit_append(s, unit_record(1, batch * RECORDS_PER_FLUSH + i, 1000 + i));
+    put_batch(s, batch);
     unit_flush(s);
     if (write(acknowledge, &batch, sizeof batch) != sizeof batch) _exit(1);
   }
@@ -114,6 +124,29 @@ static hone_status count_orders(void *arg, const hone_record *r, hone_err *err)
   return HONE_OK;
 }
 
+static hone_status count_document(void *arg, const hone_store_document *d, hone_err *err)
+{
+  (void)err;
+  ck_assert_str_eq(d->text, d->subject);
+  ++*(int *)arg;
+  return HONE_OK;
+}
+
+/* Documents come and go with the records of their batch. */
+static void check_documents(hone_store *s, int batches)
+{
+  hone_err err = {0};
+  hone_text last = {0};
+  char want[64] = "";
+  int n = 0;
+  unit_ok(hone_store_documents(s, "batch", count_document, &n, &err), &err);
+  ck_assert_int_eq(n, batches);
+  unit_documents(s, "last", &last);
+  if (batches) snprintf(want, sizeof want, "last||%d\n", batches - 1);
+  ck_assert_str_eq(last.data, want);
+  hone_text_fini(&last);
+}
+
 /* Everything acknowledged is there once, what was not is there whole or not. */
 static int check_after_kill(int acknowledged)
 {
@@ -128,6 +161,7 @@ static int check_after_kill(int acknowledged)
   for (int64_t i = 0; i < (int64_t)(acknowledged + 1) * RECORDS_PER_FLUSH; i++)
     ck_assert_int_eq(t.seen[i], 1);
   free(t.seen);
+  check_documents(s, (int)(t.n / RECORDS_PER_FLUSH));
   unit_close(s);
   return (int)(t.n / RECORDS_PER_FLUSH) - 1; /* the last batch there is, acknowledged or not */
 }
@@ -269,7 +303,8 @@ static void append_incompressible(hone_store *s, int n)
 static int refused_then_written(hone_store *s, const char *path, void (*make_room)(void *), void *arg)
 {
   hone_err err = {0};
-  append_incompressible(s, 100); /* some 180 KB */
+  append_incompressible(s, 99); /* some 180 KB */
+  unit_put(s, "range", "x", "text");
   for (int i = 0; i < 2; i++) {
     if (hone_store_flush(s, &err) != HONE_IO || strcmp(err.code, "store.disk-full") != 0) return 3;
     if (hone_store_pending(s) != 100 || fixture_count(path, ".tmp-") != 0) return 4;
@@ -277,7 +312,7 @@ static int refused_then_written(hone_store *s, const char *path, void (*make_roo
   if (hone_store_refresh(s, &err) != HONE_OK || unit_info(s).records != 1) return 5;
   make_room(arg);
   if (hone_store_flush(s, &err) != HONE_OK || hone_store_pending(s) != 0) return 6;
-  if (hone_store_refresh(s, &err) != HONE_OK || unit_info(s).records != 101) return 7;
+  if (hone_store_refresh(s, &err) != HONE_OK || unit_info(s).records != 100 || unit_info(s).documents != 1) return 7;
   return hone_store_close(s, &err) == HONE_OK ? 0 : 8;
 }
 

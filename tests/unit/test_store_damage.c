@@ -25,6 +25,8 @@ static void setup(void)
   for (int i = 0; i < 5; i++)
     unit_append(s, unit_record(1, i, marked_cycles + i));
   unit_append(s, unit_failure(1, 9, HONE_REASON_CAPACITY, "too big"));
+  unit_put(s, "range", "a", "first document");
+  unit_put(s, "range", "b", "second document");
   unit_close(s);
   ck_assert_int_eq(fixture_list(fixture_path("made.hone"), ".h5", names, 4), 1);
   good = fixture_load(fixture_join(fixture_path("made.hone"), names[0]), &good_bytes);
@@ -264,6 +266,61 @@ START_TEST(wrong_best_is_found)
 }
 END_TEST
 
+/* The document's bytes lie plain in the file, end to end; its row begins with where
+ * and how many they are. */
+static unsigned char *find_text(const char *text)
+{
+  unsigned char *at = memmem(good, good_bytes, text, strlen(text));
+  ck_assert_ptr_nonnull(at);
+  return at;
+}
+
+START_TEST(changed_documents_are_found)
+{
+  find_text("first document")[0] = 'F';
+  check_nonsense();
+}
+END_TEST
+
+START_TEST(documents_with_a_hole_are_found)
+{
+  find_text("second document")[3] = '\0';
+  check_nonsense();
+}
+END_TEST
+
+static unsigned char *find_document_row(void)
+{
+  static const unsigned char row[16] = {14, 0, 0, 0, 0, 0, 0, 0, 15}; /* first_byte and bytes of the second */
+  unsigned char *at = memmem(good + SEAL, good_bytes - SEAL, row, sizeof row);
+  ck_assert_ptr_nonnull(at);
+  return at;
+}
+
+START_TEST(document_rows_that_point_nowhere_are_found)
+{
+  const int at[] = {0, 7, 8, 15, 32, 36, 40}; /* first_byte, bytes, kind, subject, host */
+  unsigned char *copy = malloc(good_bytes);
+  memcpy(copy, good, good_bytes);
+  for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+    memcpy(good, copy, good_bytes);
+    find_document_row()[at[i]] = 0x7f;
+    check_nonsense();
+  }
+  free(copy);
+}
+END_TEST
+
+START_TEST(documents_out_of_order_are_found)
+{
+  unsigned char *row = find_document_row(), subject[4];
+  memcpy(subject, row + 36, 4);
+  memcpy(row + 36, row - 44 + 36, 4); /* rows are 44 bytes: swap the subjects */
+  memcpy(row - 44 + 36, subject, 4);
+  check_nonsense();
+}
+END_TEST
+
 static int query_nonsense(void *arg)
 {
   hone_err err = {0};
@@ -302,6 +359,10 @@ int main(void)
   tcase_add_test(c, records_of_another_task_are_found);
   tcase_add_test(c, wrong_order_is_found);
   tcase_add_test(c, wrong_best_is_found);
+  tcase_add_test(c, changed_documents_are_found);
+  tcase_add_test(c, documents_with_a_hole_are_found);
+  tcase_add_test(c, document_rows_that_point_nowhere_are_found);
+  tcase_add_test(c, documents_out_of_order_are_found);
   tcase_add_test(c, a_query_never_follows_a_wild_index);
   suite_add_tcase(suite, c);
   return unit_run(suite);

@@ -55,14 +55,24 @@ int __wrap_openat(int dir, const char *name, int flags, unsigned mode)
 static void setup(void) { fixture_directory(); }
 static void teardown(void) { fixture_remove(); }
 
+/* Every segment holds as many documents as records, each of its own subject. */
 static int64_t records_there(const char *path)
 {
   hone_store *s = unit_open(path, HONE_STORE_READ);
   ck_assert_int_eq(hone_store_damaged_count(s), 0);
   const hone_store_info info = unit_info(s);
   ck_assert_int_eq(info.repeated, 0);
+  ck_assert_int_eq(info.documents, info.records);
   unit_close(s);
   return info.records;
+}
+
+static void append_both(hone_store *s, int i)
+{
+  char subject[16];
+  snprintf(subject, sizeof subject, "%d", i);
+  unit_append(s, unit_record(1, i, 100 + i));
+  unit_put(s, "range", subject, "text");
 }
 
 /* A flush whose c-th call of a kind fails: reported, the batch kept, nothing half
@@ -74,7 +84,7 @@ static void check_fault(call c, int at, int error, hone_status want, const char 
   hone_store *s = unit_open(path, HONE_STORE_WRITE);
   const int64_t before = records_there(path);
   for (int i = 0; i < 10; i++)
-    unit_append(s, unit_record(1, (int)before + i, 100 + before + i));
+    append_both(s, (int)before + i);
   failing = c, countdown = at, with = error, failures = 0;
   const hone_status st = hone_store_flush(s, &err);
   failing = NONE;
@@ -83,7 +93,7 @@ static void check_fault(call c, int at, int error, hone_status want, const char 
   if (want != HONE_OK) {
     ck_assert_str_eq(err.code, code);
     ck_assert_str_eq(err.file, path);
-    ck_assert_int_eq(hone_store_pending(s), 10);
+    ck_assert_int_eq(hone_store_pending(s), 20);
     const int64_t now = records_there(path); /* a name that may not be durable yet is whole all the same */
     ck_assert(now == before || (now == before + 10 && c == FSYNC && at == 1));
     unit_flush(s);
@@ -123,7 +133,7 @@ START_TEST(a_failing_compaction_changes_nothing)
   const char *path = fixture_path("s.hone");
   hone_store *s = unit_open(path, HONE_STORE_WRITE);
   for (int i = 0; i < 4; i++) {
-    unit_append(s, unit_record(1, i, 100 + i));
+    append_both(s, i);
     unit_flush(s);
   }
   for (size_t i = 0; i < sizeof calls / sizeof *calls; i++) {
@@ -157,6 +167,9 @@ static void *write_in_thread(void *arg)
   for (int i = 0; i < FLUSHES; i++) {
     hone_record r = {.task = {.operator_text = "op", .machine_text = "machine"}, .evaluator = "model",
                      .evaluator_version = w->number + 1, .schedule = "x", .cycles = 10 + i, .order = i};
+    char subject[16];
+    snprintf(subject, sizeof subject, "%d %d", w->number, i);
+    if (hone_store_put(s, &(hone_store_document){.kind = "range", .subject = subject, .text = "x"}, &err) != HONE_OK) return arg;
     if (hone_store_append(s, &r, &err) != HONE_OK || hone_store_flush(s, &err) != HONE_OK) return arg;
     if (hone_store_refresh(s, &err) != HONE_OK || hone_store_damaged_count(s)) return arg;
   }

@@ -155,6 +155,15 @@ static void remove_folder(const char *path)
   ck_assert_int_eq(system(command), 0);
 }
 
+/* All is evaluated once, whatever it is named later; and says what it was made of. */
+static hone_status seen_once(void *arg, const hone_record *r, hone_err *e)
+{
+  (void)arg, (void)e;
+  ck_assert_int_eq(r->observations, 1);
+  ck_assert_str_eq(r->task.spec, "matmul --size b=1,m=24,n=20,k=28 --dtype bf16 --option bias=none,activation=none,residual=none");
+  return HONE_OK;
+}
+
 START_TEST(resume_simulates_nothing_twice)
 {
   problem p;
@@ -180,6 +189,8 @@ START_TEST(resume_simulates_nothing_twice)
   OK(hone_store_refresh(p.task.store, &err));
   OK(hone_store_get_info(p.task.store, &after, &err));
   ck_assert_int_eq(after.records, before.records);
+  ck_assert_int_eq(after.repeated, before.repeated); /* the best was named so the first time */
+  OK(hone_store_query(p.task.store, NULL, seen_once, NULL, &err));
   hone_tune_result_fini(&first);
   hone_tune_result_fini(&again);
   OK(hone_store_close(p.task.store, &err));
