@@ -97,6 +97,14 @@ typedef struct {
 hone_status cli_machine_load(const cli_run *r, cli_problem *out, hone_err *err);
 /* Machine, operator, parameters and space by the problem options. */
 hone_status cli_problem_load(const cli_run *r, cli_problem *out, hone_err *err);
+/* One size of the problem as a range: --size m=1..4096. */
+typedef struct {
+  char name[HONE_MAX_NAME];
+  int64_t lo, hi;
+} cli_range;
+bool cli_range_given(const cli_run *r);
+/* As cli_problem_load, with one size a range; the problem is that of its high end. */
+hone_status cli_problem_load_range(const cli_run *r, cli_problem *out, cli_range *range, hone_err *err);
 /* Parameters and space of an operator and machine that are there already. */
 hone_status cli_problem_make_space(const cli_run *r, cli_problem *out, hone_err *err);
 void cli_problem_fini(cli_problem *p);

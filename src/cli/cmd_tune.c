@@ -8,6 +8,7 @@
 #include <omp.h>
 #endif
 
+#include "campaign/family.h"
 #include "cli/tune_int.h"
 
 static const hone_option options[] = {
@@ -30,6 +31,7 @@ static const hone_option options[] = {
   { "top-k", HONE_OPTION_INT, 1, 4096, "8", "N", "The model's best to simulate before widening.", false },
   { "samples", HONE_OPTION_INT, 0, 4096, "16", "N", "Schedules over the whole range to simulate, for the fidelity figures.", false },
   { "max-k", HONE_OPTION_INT, 1, 65536, "64", "N", "Most of the model's best ever to simulate.", false },
+  { "entries", HONE_OPTION_INT, 1, HONE_FAMILY_MAX_ENTRIES, "16", "N", "Schedules to serve a range of shapes with, at most.", false },
   { "progress", HONE_OPTION_TEXT, 0, 0, "auto", "auto|json|none", "Progress on standard error: a line on a terminal, or JSON lines.", false },
 };
 _Static_assert(sizeof options / sizeof options[0] == TUNE_OPTIONS, "one row per option");
@@ -179,7 +181,9 @@ static hone_status tune_with_store(cli_run *r, hone_tune_task *task, tune_progre
   if (st != HONE_OK) return st;
   cli_warn_damaged(r, task->store);
   if (task->resume) hone_hash_print(hone_store_snapshot(task->store), snapshot);
-  st = v[TUNE_MODEL].given ? tune_model(r, task, progress, err) : tune_operator(r, task, progress, err);
+  st = v[TUNE_MODEL].given     ? tune_model(r, task, progress, err)
+       : cli_range_given(r) ? tune_range(r, task, progress, err)
+                            : tune_operator(r, task, progress, err);
   if (r->document && snapshot[0]) json_object_set_new(r->document, "resumed_from", json_string(snapshot));
   hone_status closed = hone_store_close(task->store, st == HONE_OK ? err : NULL);
   return st == HONE_OK ? closed : st;
@@ -196,6 +200,8 @@ static hone_status check_together(const cli_run *r, hone_err *err)
       return hone_err_set(err, HONE_USAGE, "tune.both", "--%s belongs to --%s, not to --%s", options[other].name,
                           model ? "operator" : "model", model ? "model" : "operator");
   }
+  if (r->value[TUNE_ENTRIES].given && !cli_range_given(r))
+    return hone_err_set(err, HONE_USAGE, "range.entries", "--entries belongs to a range of sizes, such as --size m=1..4096");
   return HONE_OK;
 }
 

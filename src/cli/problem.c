@@ -172,17 +172,55 @@ hone_status cli_format_find(const char *name, hone_format *out, hone_err *err)
 
 /* ---- loading ---------------------------------------------------------------- */
 
+bool cli_range_given(const cli_run *r)
+{
+  int64_t lo, hi;
+  for (int i = 0; i < r->value[CLI_SIZE].nlist; i++) {
+    const char *equal = strchr(r->value[CLI_SIZE].list[i], '=');
+    if (equal && hone_spec_parse_size(equal + 1, &lo, &hi) && hi > lo) return true;
+  }
+  return false;
+}
+
+/* A number, or where `range` is not NULL one range among them. */
+static hone_status parse_size(const char *name, const char *text, int64_t *value, cli_range *range, hone_err *err)
+{
+  int64_t lo, hi;
+  if (!strstr(text, "..")) {
+    if (hone_text_parse_int(text, value)) return HONE_OK;
+    return hone_err_set(err, HONE_USAGE, "option.value", "--size %s: '%.40s' is not a whole number below 2^63", name, text);
+  }
+  if (!hone_spec_parse_size(text, &lo, &hi)) {
+    hone_err_set(err, HONE_USAGE, "size.range", "--size %s: '%.40s' is not a range LOW..HIGH with 1 <= LOW <= HIGH", name, text);
+    return HONE_USAGE;
+  }
+  *value = hi;
+  if (lo == hi) return HONE_OK;
+  if (!range) {
+    hone_err_set(err, HONE_USAGE, "size.range", "--size %s=%.40s is a range; only hone tune --operator takes one", name, text);
+    hone_err_hint(err, "give one number, for example --size %s=%lld", name, (long long)hi);
+    return HONE_USAGE;
+  }
+  if (range->name[0]) {
+    hone_err_set(err, HONE_USAGE, "range.one", "both %s and %s are ranges; one size may be", range->name, name);
+    hone_err_hint(err, "tune one range for each value of the other");
+    return HONE_USAGE;
+  }
+  *range = (cli_range){ .lo = lo, .hi = hi };
+  snprintf(range->name, sizeof range->name, "%s", name);
+  return HONE_OK;
+}
+
 static hone_status load_operator(const cli_run *r, cli_problem *out, const pairs *size, const pairs *format,
-                                 const pairs *option, hone_err *err)
+                                 const pairs *option, cli_range *range, hone_err *err)
 {
   hone_size sizes[MAX_ITEMS];
   hone_format_choice formats[MAX_ITEMS + 1];
   hone_operator_option opts[MAX_ITEMS];
   for (int i = 0; i < size->n; i++) {
     sizes[i].name = size->name[i];
-    if (!hone_text_parse_int(size->value[i], &sizes[i].value))
-      return hone_err_set(err, HONE_USAGE, "option.value", "--size %s: '%.40s' is not a whole number below 2^63",
-                          size->name[i], size->value[i]);
+    hone_status parsed = parse_size(size->name[i], size->value[i], &sizes[i].value, range, err);
+    if (parsed != HONE_OK) return parsed;
   }
   int nformats = 0;
   hone_status st = HONE_OK;
@@ -220,7 +258,7 @@ hone_status cli_problem_make_space(const cli_run *r, cli_problem *out, hone_err 
   return hone_space_new(&out->op, &out->machine, &out->params, sources, user->given ? 3 : 2, &out->space, err);
 }
 
-hone_status cli_problem_load(const cli_run *r, cli_problem *out, hone_err *err)
+static hone_status load_problem(const cli_run *r, cli_problem *out, cli_range *range, hone_err *err)
 {
   memset(out, 0, sizeof *out);
   if (!r->value[CLI_OPERATOR].given) {
@@ -235,13 +273,24 @@ hone_status cli_problem_load(const cli_run *r, cli_problem *out, hone_err *err)
   if (st == HONE_OK) st = pairs_parse(r, CLI_SIZE, &size, err);
   if (st == HONE_OK) st = pairs_parse(r, CLI_FORMAT, &format, err);
   if (st == HONE_OK) st = pairs_parse(r, CLI_OPTION, &option, err);
-  if (st == HONE_OK) st = load_operator(r, out, &size, &format, &option, err);
+  if (st == HONE_OK) st = load_operator(r, out, &size, &format, &option, range, err);
   if (st == HONE_OK) st = cli_problem_make_space(r, out, err);
   pairs_fini(&size);
   pairs_fini(&format);
   pairs_fini(&option);
   if (st != HONE_OK) cli_problem_fini(out);
   return st;
+}
+
+hone_status cli_problem_load(const cli_run *r, cli_problem *out, hone_err *err)
+{
+  return load_problem(r, out, NULL, err);
+}
+
+hone_status cli_problem_load_range(const cli_run *r, cli_problem *out, cli_range *range, hone_err *err)
+{
+  *range = (cli_range){ .lo = 0 };
+  return load_problem(r, out, range, err);
 }
 
 void cli_problem_fini(cli_problem *p)

@@ -8,7 +8,7 @@
 enum {
   TUNE_MODEL = CLI_PROBLEM_COUNT, TUNE_PHASE, TUNE_BATCH, TUNE_CONTEXT, TUNE_STORE, TUNE_RESUME, TUNE_STRATEGY,
   TUNE_STRATEGY_OPTION, TUNE_SEED, TUNE_BUDGET, TUNE_TIME, TUNE_BATCH_SIZE, TUNE_THREADS, TUNE_TOP, TUNE_TOP_K, TUNE_SAMPLES,
-  TUNE_MAX_K, TUNE_PROGRESS, TUNE_OPTIONS
+  TUNE_MAX_K, TUNE_ENTRIES, TUNE_PROGRESS, TUNE_OPTIONS
 };
 
 /* Progress: a line on a terminal, JSON lines when asked, else silence. */
@@ -40,6 +40,8 @@ void tune_schedule_short(const cli_problem *p, const hone_schedule *s, hone_text
 hone_status tune_exit(hone_tune_status s);
 void tune_resume_hint(cli_run *r); /* after an interrupt: how to go on */
 
+/* One size a range: --size m=1..4096. */
+hone_status tune_range(cli_run *r, hone_tune_task *task, tune_progress *progress, hone_err *err);
 hone_status tune_model(cli_run *r, hone_tune_task *task, tune_progress *progress, hone_err *err);
 
 #endif

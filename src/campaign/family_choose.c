@@ -1,0 +1,271 @@
+/* From costs to entries, the model and the simulator taking turns.
+ *
+ * The model knows every shape, the simulator few. So the cover is made on the
+ * model; then candidates that serve an interval about equally well are simulated
+ * at samples of it. One that turns out slower than the default of a sample, or
+ * far from the best simulated there, is refuted: it may no longer serve the shapes
+ * around that sample, and the cover is made anew. The best round counts. */
+#include "config.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/checked.h"
+#include "campaign/family_study.h"
+
+enum { ROUNDS = 8 };
+#define MODEL_SLACK 0.01  /* more loss on the model a candidate may have for better simulation */
+#define REFUTED_LOSS 0.03 /* in simulation */
+
+/* ---- the cover -------------------------------------------------------------- */
+
+static void forbid(family *f, int member, int64_t i)
+{
+  int64_t *cost = &f->cost[(ptrdiff_t)member * f->n + i];
+  if (*cost >= 0) *cost = ~*cost;
+}
+
+/* Never worse than the default: who is, may not serve that shape. */
+static void forbid_worse(family *f)
+{
+  for (int c = 0; c < f->members; c++)
+    for (int64_t i = 0; i < f->n; i++)
+      if (f->by_default[i] >= 0 && family_cost(f, c, i) > f->by_default[i]) forbid(f, c, i);
+}
+
+static int cover(const family *f, hone_cover_piece *piece, double *worst)
+{
+  hone_cover_problem p = { .n = f->n, .candidates = f->members, .cost = f->cost, .reference = f->reference };
+  return hone_cover_choose(&p, f->task->entries, f->floor, piece, worst);
+}
+
+static void no_cover(family *f, int needed)
+{
+  hone_family_result *out = f->out;
+  out->status = HONE_TUNE_INFEASIBLE;
+  out->entries_needed = needed;
+  if (needed == 0) snprintf(out->reason, sizeof out->reason, "no legal schedule was found at any shape of the range");
+  else
+    snprintf(out->reason, sizeof out->reason,
+             "%d entries cannot serve the range without being worse than the default somewhere; %d can", f->task->entries, needed);
+}
+
+/* ---- who competes ----------------------------------------------------------- */
+
+/* Worst and mean loss of a candidate over a piece; false when not allowed. */
+static bool loss_over(const family *f, const hone_cover_piece *a, int candidate, double *worst, double *mean)
+{
+  const int64_t *cost = f->cost + (ptrdiff_t)candidate * f->n;
+  *worst = *mean = 0;
+  for (int64_t i = a->lo; i <= a->hi; i++) {
+    if (cost[i] < 0) return false;
+    double loss = (double)(cost[i] - f->reference[i]) / (double)f->reference[i];
+    *worst = fmax(*worst, loss);
+    *mean += loss / (double)(a->hi - a->lo + 1);
+  }
+  return true;
+}
+
+/* The chosen one, and the best by mean loss of those within the slack. */
+static void make_shortlist(const family *f, const hone_cover_piece *a, double most, shortlist *out)
+{
+  double worst, mean, of[MOST_CANDIDATES] = { -1 };
+  int room = (int)hone_min64(f->task->top_k, MOST_CANDIDATES);
+  *out = (shortlist){ .n = 1, .candidate = { a->candidate } };
+  for (int c = 0; c < f->members; c++) {
+    if (c == a->candidate || !loss_over(f, a, c, &worst, &mean) || worst > most) continue;
+    int k = out->n < room ? out->n++ : room;
+    for (; k > 1 && mean < of[k - 1]; k--)
+      if (k < room) {
+        of[k] = of[k - 1];
+        out->candidate[k] = out->candidate[k - 1];
+      }
+    if (k == room) continue;
+    of[k] = mean;
+    out->candidate[k] = c;
+  }
+}
+
+/* ---- verdicts --------------------------------------------------------------- */
+
+static double loss_at(const sample *x, int k)
+{
+  return (double)(x->sim[k] - x->best) / (double)x->best;
+}
+
+static double margin_at(const sample *x, int k)
+{
+  return x->by_default >= 0 ? (double)x->by_default / (double)x->sim[k] - 1 : NAN;
+}
+
+/* A program too long to simulate is no failure; nothing is known there. */
+static bool refuted(const sample *x, int k)
+{
+  if (x->failed[k]) return true;
+  return x->sim[k] >= 0 && (loss_at(x, k) > REFUTED_LOSS || margin_at(x, k) < -HONE_SIGNIFICANT_GAIN_PCT / 100);
+}
+
+static verdict judge(const study *s, int piece, int k)
+{
+  verdict v = { .chosen = k, .loss = -1, .margin = NAN };
+  for (int64_t j = 0; j < s->n; j++) {
+    const sample *x = &s->sample[j];
+    if (x->piece != piece) continue;
+    v.failed += x->failed[k];
+    v.refuted += refuted(x, k);
+    if (x->sim[k] < 0) continue;
+    v.samples++;
+    v.margin = fmin(v.margin, margin_at(x, k));
+    if (loss_at(x, k) <= v.loss) continue;
+    v.loss = loss_at(x, k);
+    v.loss_at = x->i;
+  }
+  return v;
+}
+
+/* What cannot be compiled loses to all else, then what is slower than the default. */
+static bool better(const verdict *a, const verdict *b)
+{
+  if (a->failed != b->failed) return a->failed < b->failed;
+  double under_a = fmin(a->margin, 0), under_b = fmin(b->margin, 0);
+  if (under_a > under_b || under_a < under_b) return under_a > under_b;
+  return a->loss < b->loss;
+}
+
+static verdict judge_all(const study *s, int piece)
+{
+  verdict best = judge(s, piece, 0);
+  for (int k = 1; k < s->list[piece].n; k++) {
+    verdict v = judge(s, piece, k);
+    if (better(&v, &best)) best = v;
+  }
+  return best;
+}
+
+/* The worst of a round's pieces in each respect. */
+static verdict worst_of(const verdict *v, int n)
+{
+  verdict w = { .loss = -1, .margin = NAN };
+  for (int k = 0; k < n; k++) {
+    w.failed += v[k].failed;
+    w.refuted += v[k].refuted;
+    w.samples += v[k].samples;
+    w.margin = fmin(w.margin, v[k].margin);
+    w.loss = fmax(w.loss, v[k].loss);
+  }
+  return w;
+}
+
+/* Candidates refuted at a sample lose the shapes up to the samples beside it. */
+static void forbid_refuted(family *f, const study *s, const hone_cover_piece *piece)
+{
+  for (int64_t j = 0; j < s->n; j++) {
+    const sample *x = &s->sample[j];
+    int64_t from = piece[x->piece].lo, to = piece[x->piece].hi;
+    if (j > 0 && s->sample[j - 1].piece == x->piece) from = s->sample[j - 1].i + 1;
+    if (j + 1 < s->n && s->sample[j + 1].piece == x->piece) to = s->sample[j + 1].i - 1;
+    for (int k = 0; k < s->list[x->piece].n; k++)
+      for (int64_t i = from; i <= to && refuted(x, k); i++) forbid(f, s->list[x->piece].candidate[k], i);
+  }
+}
+
+/* ---- rounds ----------------------------------------------------------------- */
+
+typedef struct {
+  int n;
+  hone_cover_piece *piece;
+  verdict *verdict;
+  hone_fidelity fidelity;
+} choice;
+
+static choice choice_new(int entries)
+{
+  return (choice){ .piece = hone_heap_alloc((size_t)entries, sizeof(hone_cover_piece)),
+                   .verdict = hone_heap_alloc((size_t)entries, sizeof(verdict)) };
+}
+
+static void choice_free(choice *c)
+{
+  free(c->piece);
+  free(c->verdict);
+}
+
+/* Simulates the pieces' candidates and those with losses of at most `most`
+ * (negative: nobody else); each piece gets the best of them. */
+static hone_status simulate_round(family *f, study *s, double most, choice *c, hone_err *err)
+{
+  free(s->list);
+  s->list = hone_heap_alloc((size_t)c->n, sizeof *s->list);
+  for (int k = 0; k < c->n; k++) make_shortlist(f, &c->piece[k], most, &s->list[k]);
+  hone_status st = study_run(f, s, c->piece, c->n, err);
+  for (int k = 0; k < c->n && st == HONE_OK; k++) {
+    c->verdict[k] = judge_all(s, k);
+    c->piece[k].candidate = s->list[k].candidate[c->verdict[k].chosen];
+  }
+  if (st == HONE_OK) study_fidelity(s, c->verdict, &c->fidelity);
+  return st;
+}
+
+/* Covers and simulates until nothing chosen is refuted. */
+static hone_status take_turns(family *f, choice *best, hone_err *err)
+{
+  study s = { .n = 0 };
+  choice now = choice_new(f->task->entries);
+  hone_status st = HONE_OK;
+  double worst;
+  for (int round = 0; round < ROUNDS && st == HONE_OK; round++) {
+    now.n = cover(f, now.piece, &worst);
+    if (round == 0) f->out->least_loss_pct = 100 * worst;
+    if (round == 0 && (now.n == 0 || now.n > f->task->entries)) no_cover(f, now.n);
+    if (now.n == 0 || now.n > f->task->entries) break;
+    if (f->task->machine->tile_machine) st = simulate_round(f, &s, fmax(f->floor, worst) + MODEL_SLACK, &now, err);
+    if (st != HONE_OK) break;
+    verdict a = worst_of(now.verdict, now.n), b = worst_of(best->verdict, best->n);
+    if (round == 0 || better(&a, &b)) {
+      best->n = now.n;
+      best->fidelity = now.fidelity;
+      memcpy(best->piece, now.piece, (size_t)now.n * sizeof *now.piece);
+      memcpy(best->verdict, now.verdict, (size_t)now.n * sizeof *now.verdict);
+    }
+    if (a.refuted == 0) break;
+    forbid_refuted(f, &s, now.piece);
+  }
+  /* Again, for what losses are counted from may have fallen since; all is known. */
+  if (st == HONE_OK && best->n > 0 && f->task->machine->tile_machine) st = simulate_round(f, &s, -1, best, err);
+  choice_free(&now);
+  study_fini(&s);
+  return st;
+}
+
+static void take(family *f, choice *c)
+{
+  hone_family_result *out = f->out;
+  out->fidelity = c->fidelity;
+  out->nentries = f->npieces = c->n;
+  out->entry = hone_arena_alloc(out->arena, (size_t)(c->n + 1) * sizeof *out->entry);
+  for (int k = 0; k < c->n; k++) {
+    const verdict *v = &c->verdict[k];
+    hone_family_entry *e = &out->entry[k];
+    *e = (hone_family_entry){ .sim_loss_pct = NAN, .sim_margin_pct = NAN, .sim_cycles = -1, .default_sim_cycles = -1 };
+    e->sim_samples = v->samples;
+    if (v->samples == 0) continue;
+    out->simulated = true;
+    e->sim_loss_pct = 100 * v->loss;
+    e->sim_loss_at = f->lo + v->loss_at;
+    e->sim_margin_pct = 100 * v->margin;
+  }
+}
+
+hone_status family_choose(family *f, hone_err *err)
+{
+  choice best = choice_new(f->task->entries);
+  forbid_worse(f);
+  hone_status st = take_turns(f, &best, err);
+  if (st == HONE_OK) take(f, &best);
+  free(best.verdict);
+  f->piece = best.piece;
+  return st;
+}
