@@ -17,8 +17,21 @@ int hone_machine_cores(const hone_machine *m)
 {
   int n = 1;
   for (int a = 0; a < m->naxes; a++)
-    n *= m->axis[a].size;
+    if (m->axis[a].above == 0) n *= m->axis[a].size;
   return n;
+}
+
+int64_t hone_machine_pes(const hone_machine *m, int level)
+{
+  int64_t n = 1;
+  for (int a = 0; a < m->naxes; a++)
+    if (m->axis[a].above > 0 && m->axis[a].above <= level) n *= m->axis[a].size;
+  return n;
+}
+
+hone_rate hone_memory_write_rate(const hone_memory *x)
+{
+  return x->write_bandwidth.num > 0 ? x->write_bandwidth : x->bandwidth;
 }
 
 int hone_machine_find_memory(const hone_machine *m, const char *name)
@@ -53,7 +66,7 @@ hone_rate hone_machine_dram_stream(const hone_machine *m)
 static void print_memories(const hone_machine *m, hone_text *out)
 {
   for (int l = 0; l < m->nlevels; l++) {
-    hone_text_add(out, "memory %d: per_core=%d", l, m->memory[l].per_core);
+    hone_text_add(out, "memory %d: per_core=%d%s", l, m->memory[l].per_core, m->memory[l].per_pe ? " per_pe=1" : "");
     hone_fields_print(&hone_fields_memory, &m->memory[l], out);
     hone_text_add(out, "\n");
   }
@@ -69,35 +82,60 @@ static void print_memories(const hone_machine *m, hone_text *out)
         hone_text_add(out, "move %d %d: %s\n", a, b, m->move[a][b] == HONE_MOVE_DMA ? "dma" : "vector");
 }
 
-static void print_matrix(const hone_matrix *x, hone_text *out)
+static void print_rates(const hone_array_rate *rate, int n, const hone_field_table *fields, hone_text *out)
 {
-  hone_text_add(out, " matrix");
-  hone_fields_print(&hone_fields_matrix, x, out);
-  for (int i = 0; i < x->nrates; i++) {
-    const hone_array_rate *r = &x->rate[i];
+  for (int i = 0; i < n; i++) {
+    const hone_array_rate *r = &rate[i];
     hone_text_add(out, " rate=%sx%s:%s", hone_format_name(r->a), hone_format_name(r->b), hone_format_name(r->accumulator));
-    hone_fields_print(&hone_fields_array_rate, r, out);
+    hone_fields_print(fields, r, out);
   }
 }
 
 static void print_engine(const hone_engine *e, hone_text *out)
 {
-  if (e->kind == HONE_ENGINE_MATRIX)
-    print_matrix(&e->matrix, out);
-  else {
+  switch (e->kind) {
+  case HONE_ENGINE_MATRIX:
+    hone_text_add(out, " matrix");
+    hone_fields_print(&hone_fields_matrix, &e->matrix, out);
+    print_rates(e->matrix.rate, e->matrix.nrates, &hone_fields_array_rate, out);
+    break;
+  case HONE_ENGINE_VECTOR:
     hone_text_add(out, " vector");
     hone_fields_print(&hone_fields_vector, &e->vector, out);
     hone_fields_print(&hone_fields_vector_rate, &e->vector, out);
+    break;
+  case HONE_ENGINE_PE:
+    hone_text_add(out, " pe");
+    hone_fields_print(&hone_fields_pe, &e->pe, out);
+    print_rates(e->pe.rate, e->pe.nrates, &hone_fields_pe_rate, out);
+    break;
   }
+}
+
+static void print_controls(const hone_machine *m, hone_text *out)
+{
+  if (m->dma.engines > 0) {
+    hone_text_add(out, "dma:");
+    hone_fields_print(&hone_fields_dma, &m->dma, out);
+    hone_text_add(out, "\n");
+  }
+  if (m->sequencer.loop_depth == 0) return;
+  hone_text_add(out, "sequencer:");
+  hone_fields_print(&hone_fields_sequencer, &m->sequencer, out);
+  hone_text_add(out, "\n");
 }
 
 void hone_machine_print(const hone_machine *m, hone_text *out)
 {
-  hone_text_add(out, "machine %s clock_hz=%" PRId64 "\n", m->tile_machine ? "tile" : "model-only", m->clock_hz);
+  hone_text_add(out, "machine %s clock_hz=%" PRId64, m->tile_machine ? "tile" : "model-only", m->clock_hz);
+  hone_fields_print(&hone_fields_root, m, out);
+  hone_text_add(out, "\n");
   print_memories(m, out);
   for (int a = 0; a < m->naxes; a++) {
     hone_text_add(out, "axis %d:", a);
     hone_fields_print(&hone_fields_axis, &m->axis[a], out);
+    if (m->axis[a].above > 0) hone_text_add(out, " above=%d", m->axis[a].above);
+    if (m->axis[a].link_bandwidth.num > 0) hone_fields_print(&hone_fields_link, &m->axis[a], out);
     hone_text_add(out, "\n");
   }
   for (int e = 0; e < m->nengines; e++) {
@@ -105,11 +143,7 @@ void hone_machine_print(const hone_machine *m, hone_text *out)
     print_engine(&m->engine[e], out);
     hone_text_add(out, "\n");
   }
-  hone_text_add(out, "dma:");
-  hone_fields_print(&hone_fields_dma, &m->dma, out);
-  hone_text_add(out, "\nsequencer:");
-  hone_fields_print(&hone_fields_sequencer, &m->sequencer, out);
-  hone_text_add(out, "\n");
+  print_controls(m, out);
 }
 
 hone_hash hone_machine_hash(const hone_machine *m)

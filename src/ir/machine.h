@@ -16,10 +16,11 @@
 #include "ir/function.h"
 #include "ir/limits.h"
 
-/* amount per base cycle = num / den; 0/1: not there. */
+/* amount per base cycle = num / den; 0/1: not there; 1/0: unlimited. */
 typedef struct {
   int64_t num, den;
 } hone_rate;
+static inline bool hone_rate_unlimited(hone_rate r) { return r.den == 0; }
 
 static inline int64_t hone_rate_cycles(hone_rate r, int64_t amount) /* ceil; r.num > 0 */
 {
@@ -36,32 +37,51 @@ typedef struct {
   char name[HONE_MAX_NAME];
   int64_t capacity_bytes; /* per instance */
   bool per_core;          /* scope: one per core; false: one on the chip */
+  bool per_pe;            /* scope: one per instance of the processing-element axes above it */
   unsigned accepts;
   int64_t align_bytes;    /* each copy of a buffer starts at a multiple */
   int banks, ports;
   int64_t bank_bytes;     /* interleave; 0: not given */
-  hone_rate bandwidth;    /* bytes per cycle, each direction */
+  hone_rate bandwidth;    /* bytes per cycle, each direction; reading only when write_bandwidth is there */
+  hone_rate write_bandwidth;
   int64_t latency_cycles;
   int64_t read_fj_per_byte, write_fj_per_byte; /* femtojoule; -1: not known */
   bool cache;             /* hardware-managed (model-only machines) */
 } hone_memory;
 
-/* DRAM is memory 0; these fields add to it. */
+/* DRAM is memory 0; these fields add to it. Without a preset (model-only
+ * machines) it is its bandwidth and latency and nothing else. */
 typedef struct {
-  char preset[HONE_MAX_NAME];
+  char preset[HONE_MAX_NAME]; /* "": none */
   int64_t access_bytes, row_bytes;
   int banks, channels;
   int64_t row_miss_cycles, turnaround_cycles;
   int64_t available_permille; /* of bandwidth, after refresh */
 } hone_dram;
 
+/* A fan-out axis. Core axes (above == 0) stand above all memories but the chip's;
+ * axes of processing elements stand between memory above - 1 and what is below it.
+ * Core axes come first, then the others, outermost first. `multicast`: one read above serves
+ * several instances; `reduce`: partial sums of several are added on the way up. */
 typedef struct {
   char name[HONE_MAX_NAME];
-  int size;
+  int size, above;
   bool multicast, reduce;
-} hone_fanout; /* core axes; processing-element axes are refused for now */
+  hone_rate link_bandwidth; /* between cores, bytes per cycle of each; 0/1: no link */
+  int64_t link_latency_cycles;
+} hone_fanout;
 
-typedef enum { HONE_ENGINE_MATRIX, HONE_ENGINE_VECTOR } hone_engine_kind;
+/* Rules of accounting that a foreign model needs stated; values in file text. */
+typedef enum {
+  HONE_BUFFERING_COPIES,           /* "copies": overlap costs as many copies as `depth` says */
+  HONE_BUFFERING_SINGLE_OVERLAPPED /* "single-overlapped": one copy, moves overlap work all the same */
+} hone_buffering;
+typedef enum {
+  HONE_SUMS_ACCUMULATOR, /* "accumulator": partial sums travel in the accumulator format */
+  HONE_SUMS_TENSOR       /* "tensor": in the tensor's own */
+} hone_sums;
+
+typedef enum { HONE_ENGINE_MATRIX, HONE_ENGINE_VECTOR, HONE_ENGINE_PE } hone_engine_kind;
 typedef enum { HONE_DATAFLOW_WS, HONE_DATAFLOW_OS, HONE_DATAFLOW_COUNT } hone_dataflow;
 const char *hone_dataflow_name(hone_dataflow d); /* "ws": weight-, "os": output-stationary */
 
@@ -94,6 +114,13 @@ typedef struct {
   hone_array_rate rate[HONE_MAX_RATES];
 } hone_matrix;
 
+/* One multiply-adder in every processing element (product of their axes). Of a rate, cycles_per_row is cycles per multiply-add. */
+typedef struct {
+  int operands_in, accumulates_in; /* memories */
+  int nrates;
+  hone_array_rate rate[HONE_MAX_RATES];
+} hone_pe;
+
 /* A map over e elements occupies the engine startup_cycles + e / rate[cost class]. */
 typedef struct {
   hone_rate rate[HONE_COST_COUNT]; /* elements per base cycle */
@@ -106,9 +133,10 @@ typedef struct {
   hone_engine_kind kind;
   hone_matrix matrix;
   hone_vector vector;
+  hone_pe pe;
 } hone_engine;
 
-/* DMA, per core. A transfer starts setup_cycles after its semaphores allow it;
+/* DMA, per core; no engines: not described (model-only machines). A transfer starts setup_cycles after its semaphores allow it;
  * setups of successive transfers of one queue overlap while fewer than
  * in_flight are outstanding. A contiguous run shorter than burst_bytes costs as
  * much as burst_bytes. All engines together move at most `rate`. */
@@ -121,7 +149,7 @@ typedef struct {
   int max_rank;          /* descriptor dimensions */
 } hone_dma;
 
-typedef struct {
+typedef struct { /* loop_depth 0: not described (model-only machines) */
   int loop_depth, semaphores, address_registers, issue_slots;
   int64_t microcode_bytes;
   int64_t issue_cycles; /* to issue one instruction */
@@ -133,6 +161,7 @@ typedef struct {
   char name[HONE_MAX_NAME]; /* not part of the identity */
   int64_t clock_hz;
   bool tile_machine;        /* the backend can emit microcode for it */
+  int buffering, partial_sums; /* hone_buffering, hone_sums */
   int nlevels;              /* memories, DRAM included */
   hone_memory memory[HONE_MAX_LEVELS];
   hone_dram dram;
@@ -152,7 +181,9 @@ hone_status hone_machine_load(const char *path, hone_machine *out, hone_err *err
 hone_status hone_machine_explain(const char *path, hone_text *out, hone_err *err);
 void hone_machine_print(const hone_machine *m, hone_text *out); /* canonical resolved values, no names or sources */
 hone_hash hone_machine_hash(const hone_machine *m);
-int hone_machine_cores(const hone_machine *m); /* product of the axes */
+int hone_machine_cores(const hone_machine *m); /* product of the core axes */
+int64_t hone_machine_pes(const hone_machine *m, int level); /* instances of memory `level` in a core: product of the axes above it */
+hone_rate hone_memory_write_rate(const hone_memory *x);
 int hone_machine_find_memory(const hone_machine *m, const char *name); /* -1 */
 /* Whether a rate is for these operands, in either order, summed in this format. */
 bool hone_array_rate_fits(const hone_array_rate *r, hone_format a, hone_format b, hone_format acc);

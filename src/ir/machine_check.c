@@ -3,6 +3,13 @@
 
 #include "ir/machine_int.h"
 
+static bool has_pe_axis(const hone_machine *m, int level) /* above that memory */
+{
+  for (int a = 0; a < m->naxes; a++)
+    if (m->axis[a].above > 0 && m->axis[a].above <= level) return true;
+  return false;
+}
+
 static const hone_tree *entry(const hone_tree *root, const char *block, int i)
 {
   return hone_tree_find(root, block)->child[i];
@@ -55,10 +62,21 @@ static hone_status check_memories(const hone_machine *m, const hone_tree *root, 
     if (x->cache && m->tile_machine)
       return hone_tree_err(hone_tree_find(t, "cache"), err, HONE_INPUT, "machine.cache",
                            "a tile machine has no hardware-managed memory; its kind must be model-only");
+    if (m->tile_machine || l == 0) /* others may leave it open */
+      for (int way = 0; way < 2; way++)
+        if (hone_rate_unlimited(way ? hone_memory_write_rate(x) : x->bandwidth))
+          return hone_tree_err(t, err, HONE_INPUT, "machine.bandwidth", "%s has a limit to its bandwidth; state it",
+                               l == 0 ? "DRAM" : "a memory of a tile machine");
+    if (m->tile_machine && l == 0 && x->write_bandwidth.num > 0)
+      return hone_tree_err(hone_tree_find(t, "write_bandwidth"), err, HONE_INPUT, "machine.bandwidth",
+                           "the DRAM of a tile machine has one bandwidth for reads and writes");
     if (x->align_bytes > x->capacity_bytes)
       return hone_tree_err(hone_tree_find(t, "align"), err, HONE_INPUT, "machine.range", "more than the whole memory");
     if (l == 0 && x->per_core)
       return hone_tree_err(hone_tree_find(t, "scope"), err, HONE_INPUT, "machine.memories", "the first memory is the chip's DRAM");
+    if (x->per_pe != has_pe_axis(m, l))
+      return hone_tree_err(hone_tree_find(t, "scope"), err, HONE_INPUT, "machine.memories",
+                           x->per_pe ? "no axis of processing elements stands above it" : "an axis of processing elements stands above it; say pe");
     if (l > 0 && !x->per_core && hone_machine_cores(m) > 1)
       return hone_tree_err(hone_tree_find(t, "scope"), err, HONE_UNSUPPORTED, "machine.unsupported",
                            "memories on chip shared by cores are not supported yet; say core");
@@ -66,27 +84,81 @@ static hone_status check_memories(const hone_machine *m, const hone_tree *root, 
   return HONE_OK;
 }
 
+static const hone_tree *entry_of(const hone_tree *root, const char *block, int i, const char *key)
+{
+  const hone_tree *t = entry(root, block, i);
+  const hone_tree *value = hone_tree_find(t, key);
+  return value ? value : t;
+}
+
+/* Rules of foreign accountings, and what only such machines have. */
+static hone_status check_axes(const hone_machine *m, const hone_tree *root, hone_err *err)
+{
+  for (int a = 0; a < m->naxes; a++) {
+    const hone_fanout *x = &m->axis[a];
+    if (x->above > 0 && m->tile_machine)
+      return hone_tree_err(entry_of(root, "axes", a, "below"), err, HONE_INPUT, "machine.axes",
+                           "a tile machine has no axes of processing elements; its kind must be model-only");
+    if (a > 0 && x->above < m->axis[a - 1].above)
+      return hone_tree_err(entry_of(root, "axes", a, "below"), err, HONE_INPUT, "machine.axes",
+                           "axes stand in order: cores, then processing elements, outermost first");
+    if (x->above > 0 && x->link_bandwidth.num > 0)
+      return hone_tree_err(entry_of(root, "axes", a, "link"), err, HONE_INPUT, "machine.axes", "only core axes have a link");
+  }
+  static const char *const rules[] = {"buffering", "partial_sums"};
+  const int value[] = {m->buffering, m->partial_sums};
+  for (int i = 0; i < 2; i++)
+    if (value[i] != 0 && m->tile_machine)
+      return hone_tree_err(hone_tree_find(root, rules[i]), err, HONE_INPUT, "machine.accounting",
+                           "a tile machine is accounted for as it works; its kind must be model-only");
+  return HONE_OK;
+}
+
+static hone_status check_pairs(const hone_array_rate *rate, int n, const hone_tree *engine, hone_err *err)
+{
+  for (int i = 0; i < n; i++)
+    for (int k = 0; k < i; k++)
+      if (hone_array_rate_fits(&rate[k], rate[i].a, rate[i].b, rate[i].accumulator))
+        return hone_tree_err(hone_tree_find(engine, "rates")->child[i], err, HONE_INPUT, "machine.rate",
+                             "this pair of formats is there already");
+  return HONE_OK;
+}
+
+static hone_status check_accepts(const hone_machine *m, const hone_tree *engine, const char *key, int memory, unsigned role,
+                                 hone_err *err)
+{
+  if (m->memory[memory].accepts & role) return HONE_OK;
+  return hone_tree_err(hone_tree_find(engine, key), err, HONE_INPUT, "machine.accepts", "'%s' does not accept %s",
+                       m->memory[memory].name, role == HONE_ACCEPT_INPUT ? "input" : "accumulate");
+}
+
+static hone_status check_pe(const hone_machine *m, const hone_pe *x, const hone_tree *t, hone_err *err)
+{
+  if (m->tile_machine)
+    return hone_tree_err(hone_tree_find(t, "kind"), err, HONE_INPUT, "machine.engine",
+                         "a tile machine has no scalar processing elements; its kind must be model-only");
+  hone_status s = check_accepts(m, t, "operands_in", x->operands_in, HONE_ACCEPT_INPUT, err);
+  if (s == HONE_OK) s = check_accepts(m, t, "accumulates_in", x->accumulates_in, HONE_ACCEPT_ACCUMULATE, err);
+  return s == HONE_OK ? check_pairs(x->rate, x->nrates, t, err) : s;
+}
+
+static hone_status check_matrix(const hone_machine *m, const hone_matrix *x, const hone_tree *t, hone_err *err)
+{
+  hone_status s = check_accepts(m, t, "operands_in", x->operands_in, HONE_ACCEPT_INPUT, err);
+  if (s == HONE_OK) s = check_accepts(m, t, "stationary_in", x->stationary_in, HONE_ACCEPT_INPUT, err);
+  if (s == HONE_OK) s = check_accepts(m, t, "accumulates_in", x->accumulates_in, HONE_ACCEPT_ACCUMULATE, err);
+  return s == HONE_OK ? check_pairs(x->rate, x->nrates, t, err) : s;
+}
+
 static hone_status check_engines(const hone_machine *m, const hone_tree *root, hone_err *err)
 {
-  for (int e = 0; e < m->nengines; e++) {
+  hone_status s = HONE_OK;
+  for (int e = 0; e < m->nengines && s == HONE_OK; e++) {
     const hone_tree *t = entry(root, "engines", e);
-    const hone_matrix *x = &m->engine[e].matrix;
-    if (m->engine[e].kind != HONE_ENGINE_MATRIX) continue;
-    if (!(m->memory[x->operands_in].accepts & HONE_ACCEPT_INPUT))
-      return hone_tree_err(hone_tree_find(t, "operands_in"), err, HONE_INPUT, "machine.accepts",
-                           "'%s' does not accept input", m->memory[x->operands_in].name);
-    if (!(m->memory[x->stationary_in].accepts & HONE_ACCEPT_INPUT))
-      return hone_tree_err(hone_tree_find(t, "stationary_in"), err, HONE_INPUT, "machine.accepts",
-                           "'%s' does not accept input", m->memory[x->stationary_in].name);
-    if (!(m->memory[x->accumulates_in].accepts & HONE_ACCEPT_ACCUMULATE))
-      return hone_tree_err(hone_tree_find(t, "accumulates_in"), err, HONE_INPUT, "machine.accepts",
-                           "'%s' does not accept accumulate", m->memory[x->accumulates_in].name);
-    for (int i = 0; i < x->nrates; i++)
-      if (hone_machine_find_rate(x, x->rate[i].a, x->rate[i].b, x->rate[i].accumulator) != &x->rate[i])
-        return hone_tree_err(hone_tree_find(t, "rates")->child[i], err, HONE_INPUT, "machine.rate",
-                             "this pair of formats is there already");
+    if (m->engine[e].kind == HONE_ENGINE_MATRIX) s = check_matrix(m, &m->engine[e].matrix, t, err);
+    if (m->engine[e].kind == HONE_ENGINE_PE) s = check_pe(m, &m->engine[e].pe, t, err);
   }
-  return HONE_OK;
+  return s;
 }
 
 static hone_status check_dma(const hone_machine *m, const hone_tree *root, hone_err *err)
@@ -99,7 +171,8 @@ static hone_status check_dma(const hone_machine *m, const hone_tree *root, hone_
 
 hone_status hone_machine_check(const hone_machine *m, const hone_tree *root, hone_err *err)
 {
-  hone_status s = check_memories(m, root, err);
+  hone_status s = check_axes(m, root, err);
+  if (s == HONE_OK) s = check_memories(m, root, err);
   if (s == HONE_OK) s = check_reach(m, root, err);
   if (s == HONE_OK) s = check_movers(m, root, err);
   if (s == HONE_OK) s = check_engines(m, root, err);

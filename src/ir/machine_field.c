@@ -11,20 +11,26 @@
 
 static const char *const accept_words[] = {"input", "output", "accumulate", NULL}; /* HONE_ACCEPT_* */
 static const char *const dataflow_words[] = {"ws", "os", NULL};                     /* hone_dataflow */
+static const char *const buffering_words[] = {"copies", "single-overlapped", NULL}; /* hone_buffering */
+static const char *const sums_words[] = {"accumulator", "tensor", NULL};            /* hone_sums */
 
+#define AT(member) .offset = offsetof(OWNER, member)
+
+#define OWNER hone_machine
 const hone_field_table hone_fields_root = {{
     {.key = "name", .type = HONE_FIELD_OTHER},
     {.key = "kind", .type = HONE_FIELD_OTHER},
     {.key = "clock", .type = HONE_FIELD_OTHER},
     {.key = "memories", .type = HONE_FIELD_OTHER},
-    {.key = "moves", .type = HONE_FIELD_OTHER},
+    {.key = "moves", .type = HONE_FIELD_OTHER, .optional = true},
     {.key = "axes", .type = HONE_FIELD_OTHER},
     {.key = "engines", .type = HONE_FIELD_OTHER},
-    {.key = "dma", .type = HONE_FIELD_OTHER},
-    {.key = "sequencer", .type = HONE_FIELD_OTHER},
+    {.key = "dma", .type = HONE_FIELD_OTHER, .optional = true},
+    {.key = "sequencer", .type = HONE_FIELD_OTHER, .optional = true},
+    {.key = "buffering", .type = HONE_FIELD_WORD, AT(buffering), .words = buffering_words, .optional = true, .quiet = true},
+    {.key = "partial_sums", .type = HONE_FIELD_WORD, AT(partial_sums), .words = sums_words, .optional = true, .quiet = true},
 }};
-
-#define AT(member) .offset = offsetof(OWNER, member)
+#undef OWNER
 
 #define OWNER hone_memory
 const hone_field_table hone_fields_memory = {{
@@ -35,7 +41,9 @@ const hone_field_table hone_fields_memory = {{
     {.key = "banks", .type = HONE_FIELD_COUNT, AT(banks), .min = 1, .max = 1 << 16},
     {.key = "ports", .type = HONE_FIELD_COUNT, AT(ports), .min = 1, .max = 1 << 10},
     {.key = "bank_width", .type = HONE_FIELD_BYTES, AT(bank_bytes), .min = 1, .max = 1 << 20, .optional = true},
-    {.key = "bandwidth", .type = HONE_FIELD_BANDWIDTH, AT(bandwidth)},
+    {.key = "bandwidth", .type = HONE_FIELD_BANDWIDTH, AT(bandwidth), .optional = true, .unlimited = true},
+    {.key = "read_bandwidth", .type = HONE_FIELD_OTHER, .optional = true}, /* into bandwidth */
+    {.key = "write_bandwidth", .type = HONE_FIELD_BANDWIDTH, AT(write_bandwidth), .optional = true, .unlimited = true, .quiet = true},
     {.key = "latency", .type = HONE_FIELD_CYCLES, AT(latency_cycles), .max = HONE_LARGEST_CYCLES},
     {.key = "read_energy", .type = HONE_FIELD_ENERGY_PER_BYTE, AT(read_fj_per_byte), .min = 1, .max = LARGEST_ENERGY,
      .optional = true, .absent = -1},
@@ -47,8 +55,8 @@ const hone_field_table hone_fields_memory = {{
 
 #define OWNER hone_dram
 const hone_field_table hone_fields_dram = {{
-    {.key = "preset", .type = HONE_FIELD_OTHER},
-    {.key = "channels", .type = HONE_FIELD_COUNT, AT(channels), .min = 1, .max = 1 << 12},
+    {.key = "preset", .type = HONE_FIELD_OTHER, .optional = true},
+    {.key = "channels", .type = HONE_FIELD_COUNT, AT(channels), .min = 1, .max = 1 << 12, .optional = true},
     {.key = "channel_rate", .type = HONE_FIELD_OTHER, .optional = true},
 }};
 #undef OWNER
@@ -58,6 +66,13 @@ const hone_field_table hone_fields_axis = {{
     {.key = "size", .type = HONE_FIELD_COUNT, AT(size), .min = 1, .max = 1 << 12},
     {.key = "multicast", .type = HONE_FIELD_BOOL, AT(multicast)},
     {.key = "reduce", .type = HONE_FIELD_BOOL, AT(reduce)},
+    {.key = "below", .type = HONE_FIELD_OTHER, .optional = true},
+    {.key = "link", .type = HONE_FIELD_OTHER, .optional = true},
+}};
+
+const hone_field_table hone_fields_link = {{
+    {.key = "bandwidth", .type = HONE_FIELD_BANDWIDTH, AT(link_bandwidth)},
+    {.key = "latency", .type = HONE_FIELD_CYCLES, AT(link_latency_cycles), .max = HONE_LARGEST_CYCLES},
 }};
 #undef OWNER
 
@@ -85,6 +100,22 @@ const hone_field_table hone_fields_array_rate = {{
     {.key = "rows", .type = HONE_FIELD_PERIOD, AT(cycles_per_row_num)},
     {.key = "energy", .type = HONE_FIELD_ENERGY, AT(energy_fj_per_mac), .min = 1, .max = LARGEST_ENERGY,
      .optional = true, .absent = -1},
+}};
+
+const hone_field_table hone_fields_pe_rate = {{
+    {.key = "macs", .type = HONE_FIELD_PERIOD, AT(cycles_per_row_num)},
+    {.key = "energy", .type = HONE_FIELD_ENERGY, AT(energy_fj_per_mac), .min = 1, .max = LARGEST_ENERGY,
+     .optional = true, .absent = -1},
+}};
+#undef OWNER
+
+#define OWNER hone_pe
+const hone_field_table hone_fields_pe = {{
+    {.key = "kind", .type = HONE_FIELD_OTHER},
+    {.key = "clock", .type = HONE_FIELD_OTHER, .optional = true},
+    {.key = "operands_in", .type = HONE_FIELD_MEMORY, AT(operands_in)},
+    {.key = "accumulates_in", .type = HONE_FIELD_MEMORY, AT(accumulates_in)},
+    {.key = "rates", .type = HONE_FIELD_OTHER},
 }};
 #undef OWNER
 _Static_assert(offsetof(hone_array_rate, cycles_per_row_den) - offsetof(hone_array_rate, cycles_per_row_num) ==
@@ -148,11 +179,19 @@ static void set_absent(const hone_field *f, void *out)
     *(bool *)out = false;
     break;
   case HONE_FIELD_MEMORY:
+  case HONE_FIELD_COUNT:
+  case HONE_FIELD_WORD:
     *(int *)out = (int)f->absent;
     break;
   default:
     break;
   }
+}
+
+static bool is_absent(const hone_field *f, const void *value) /* of a quiet field */
+{
+  if (f->type == HONE_FIELD_BANDWIDTH) return ((const hone_rate *)value)->num == 0;
+  return *(const int *)value == f->absent; /* WORD */
 }
 
 static const hone_field *find_field(const hone_field_table *t, const char *key)
@@ -207,10 +246,11 @@ void hone_fields_print(const hone_field_table *t, const void *from, hone_text *o
 {
   for (const hone_field *f = t->field; f->key; f++) {
     const void *member = (const char *)from + f->offset;
-    if (f->type == HONE_FIELD_OTHER) continue;
+    if (f->type == HONE_FIELD_OTHER || (f->quiet && is_absent(f, member))) continue;
     hone_text_add(out, " %s=", f->key);
     switch (f->type) {
     case HONE_FIELD_COUNT:
+    case HONE_FIELD_WORD:
     case HONE_FIELD_MEMORY:
       hone_text_add(out, "%d", *(const int *)member);
       break;

@@ -65,6 +65,7 @@ typedef enum {
   HONE_FIELD_ENERGY,    /* int64 fJ             "84 fJ"                   */
   HONE_FIELD_ENERGY_PER_BYTE, /* int64 fJ       "3.9 pJ/bit", "31 pJ/B"   */
   HONE_FIELD_BOOL,      /* bool                 "true"                    */
+  HONE_FIELD_WORD,      /* int: number of the word                        */
   HONE_FIELD_WORDS,     /* unsigned: bit per word of the list             */
   HONE_FIELD_MEMORY,    /* int: number of the named memory                */
   HONE_FIELD_MEMORIES,  /* unsigned: bit per named memory                 */
@@ -78,7 +79,9 @@ typedef struct {
   int64_t min, max;
   bool optional;
   int64_t absent;           /* value when not given (integers) */
-  const char *const *words; /* WORDS: NULL-terminated */
+  const char *const *words; /* WORD, WORDS: NULL-terminated */
+  bool quiet;               /* left out of the canonical text when not given */
+  bool unlimited;           /* BANDWIDTH: the word `unlimited` will do */
 } hone_field;
 
 enum { HONE_MAX_FIELDS = 24 };
@@ -86,8 +89,9 @@ typedef struct {
   hone_field field[HONE_MAX_FIELDS]; /* ends at key NULL */
 } hone_field_table;
 
-extern const hone_field_table hone_fields_root, hone_fields_memory, hone_fields_dram, hone_fields_axis, hone_fields_matrix,
-    hone_fields_array_rate, hone_fields_vector, hone_fields_vector_rate, hone_fields_dma, hone_fields_sequencer;
+extern const hone_field_table hone_fields_root, hone_fields_memory, hone_fields_dram, hone_fields_axis, hone_fields_link,
+    hone_fields_matrix, hone_fields_array_rate, hone_fields_vector, hone_fields_vector_rate, hone_fields_pe,
+    hone_fields_pe_rate, hone_fields_dma, hone_fields_sequencer;
 
 /* Reads the table's fields of a block into `out`. clock_hz: of the block's own
  * cycles. Refuses keys that neither table has (second: may be NULL). */

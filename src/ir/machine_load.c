@@ -43,15 +43,8 @@ static hone_status need_block(const hone_tree *root, const char *key, int limit,
 static hone_status read_word(const hone_tree *block, const char *key, const char *const *words, int *out, hone_err *err)
 {
   const hone_tree *t = hone_tree_find(block, key);
-  const char *text;
   if (!t) return hone_tree_missing(block, key, err);
-  hone_status s = hone_tree_word(t, &text, err);
-  if (s != HONE_OK) return s;
-  for (*out = 0; words[*out]; ++*out)
-    if (strcmp(words[*out], text) == 0) return HONE_OK;
-  hone_tree_err(t, err, HONE_INPUT, "machine.unknown-word", "'%s' is not known here", text);
-  hone_err_hint(err, "words: %s, %s", words[0], words[1]);
-  return HONE_INPUT;
+  return hone_field_read(NULL, 1, &(hone_field){.key = key, .type = HONE_FIELD_WORD, .words = words}, t, out, err);
 }
 
 /* Name and kind say how the file is read; they need no source. */
@@ -90,6 +83,7 @@ static hone_status find_preset(const hone_tree *dram, const struct preset **out,
 {
   const hone_tree *t = hone_tree_find(dram, "preset");
   const char *text;
+  if (!t) return hone_tree_missing(dram, "preset", err);
   hone_status s = hone_tree_word(t, &text, err);
   if (s != HONE_OK) return s;
   for (int i = 0; i < NPRESETS; i++)
@@ -127,7 +121,17 @@ static hone_status load_dram(const hone_tree *t, hone_machine *m, hone_err *err)
 {
   const struct preset *p = NULL;
   hone_status s = hone_fields_read(m, m->clock_hz, t, &hone_fields_dram, &hone_fields_memory, &m->dram, err);
-  if (s == HONE_OK) s = find_preset(t, &p, err);
+  if (s != HONE_OK) return s;
+  m->memory[0].accepts |= HONE_ACCEPT_INPUT | HONE_ACCEPT_OUTPUT;
+  if (!m->tile_machine && !hone_tree_find(t, "preset")) {
+    if (hone_tree_find(t, "channel_rate"))
+      return hone_tree_err(hone_tree_find(t, "channel_rate"), err, HONE_INPUT, "machine.dram", "means nothing without a preset");
+    m->dram.channels = 1;
+    m->dram.available_permille = 1000;
+    return HONE_OK;
+  }
+  if (m->dram.channels == 0) return hone_tree_missing(t, "channels", err);
+  s = find_preset(t, &p, err);
   if (s != HONE_OK) return s;
   snprintf(m->dram.preset, sizeof m->dram.preset, "%s", p->name);
   m->dram.access_bytes = p->access_bytes;
@@ -136,21 +140,36 @@ static hone_status load_dram(const hone_tree *t, hone_machine *m, hone_err *err)
   m->dram.row_miss_cycles = hone_muldiv_ceil(p->row_miss_ps, m->clock_hz, INT64_C(1000000000000));
   m->dram.turnaround_cycles = hone_muldiv_ceil(p->turnaround_ps, m->clock_hz, INT64_C(1000000000000));
   m->dram.available_permille = p->available_permille;
-  m->memory[0].accepts |= HONE_ACCEPT_INPUT | HONE_ACCEPT_OUTPUT;
   return check_dram_rate(t, m, p, err);
+}
+
+/* Either one figure for both directions, or both of them apart. */
+static hone_status load_bandwidth(const hone_tree *t, const hone_machine *m, hone_memory *x, hone_err *err)
+{
+  static const hone_field as_read = {.key = "read_bandwidth", .type = HONE_FIELD_BANDWIDTH, .unlimited = true};
+  const hone_tree *both = hone_tree_find(t, "bandwidth"), *reading = hone_tree_find(t, "read_bandwidth");
+  const hone_tree *writing = hone_tree_find(t, "write_bandwidth");
+  if (!reading && !writing) return both ? HONE_OK : hone_tree_missing(t, "bandwidth", err);
+  if (both)
+    return hone_tree_err(reading ? reading : writing, err, HONE_INPUT, "machine.bandwidth",
+                         "'bandwidth' is given too, which is that of either direction");
+  if (!reading || !writing) return hone_tree_missing(t, reading ? "write_bandwidth" : "read_bandwidth", err);
+  return hone_field_read(m, m->clock_hz, &as_read, reading, &x->bandwidth, err);
 }
 
 static hone_status load_memory(const hone_tree *t, hone_machine *m, int level, hone_err *err)
 {
-  static const char *const scopes[] = {"chip", "core", NULL};
+  static const char *const scopes[] = {"chip", "core", "pe", NULL};
   hone_memory *x = &m->memory[level];
   int scope;
   hone_status s = take_name(t, t->key, x->name, err);
   if (s == HONE_OK)
     s = hone_fields_read(m, m->clock_hz, t, &hone_fields_memory, level == 0 ? &hone_fields_dram : NULL, x, err);
+  if (s == HONE_OK) s = load_bandwidth(t, m, x, err);
   if (s == HONE_OK) s = read_word(t, "scope", scopes, &scope, err);
   if (s != HONE_OK) return s;
-  x->per_core = scope == 1;
+  x->per_core = scope > 0;
+  x->per_pe = scope == 2;
   if (level == 0) return load_dram(t, m, err);
   return x->accepts ? HONE_OK : hone_tree_missing(t, "accepts", err);
 }
@@ -192,6 +211,10 @@ static hone_status load_move(const hone_tree *t, hone_machine *m, hone_err *err)
 static hone_status load_moves(const hone_tree *root, hone_machine *m, hone_err *err)
 {
   const hone_tree *t;
+  if (!m->tile_machine && !hone_tree_find(root, "moves")) { /* from each memory to the next */
+    for (int l = 0; l + 1 < m->nlevels; l++) m->move[l][l + 1] = m->move[l + 1][l] = HONE_MOVE_DMA;
+    return HONE_OK;
+  }
   hone_status s = need_block(root, "moves", HONE_MAX_LEVELS * HONE_MAX_LEVELS, &t, err);
   for (int i = 0; s == HONE_OK && i < t->n; i++)
     s = load_move(t->child[i], m, err);
@@ -202,9 +225,11 @@ static hone_status load_axis(const hone_tree *t, hone_machine *m, hone_fanout *x
 {
   hone_status s = take_name(t, t->key, x->name, err);
   if (s == HONE_OK) s = hone_fields_read(m, m->clock_hz, t, &hone_fields_axis, NULL, x, err);
-  if (s == HONE_OK && (x->multicast || x->reduce))
-    s = hone_tree_err(hone_tree_find(t, x->multicast ? "multicast" : "reduce"), err, HONE_UNSUPPORTED, "machine.unsupported",
-                      "sharing and combining over a fan-out axis are not supported yet; say false");
+  const hone_tree *below = s == HONE_OK ? hone_tree_find(t, "below") : NULL;
+  if (below) s = hone_field_read(m, m->clock_hz, &(hone_field){.key = "below", .type = HONE_FIELD_MEMORY}, below, &x->above, err);
+  x->above += below != NULL;
+  const hone_tree *link = s == HONE_OK ? hone_tree_find(t, "link") : NULL;
+  if (link) s = hone_fields_read(m, m->clock_hz, link, &hone_fields_link, NULL, x, err);
   return s;
 }
 
@@ -213,6 +238,7 @@ static hone_status load_axes(const hone_tree *root, hone_machine *m, hone_err *e
   const hone_tree *t;
   hone_status s = need_block(root, "axes", HONE_MAX_AXES, &t, err);
   for (int i = 0; s == HONE_OK && i < t->n; i++) {
+    m->axis[i].link_bandwidth.den = 1;
     s = load_axis(t->child[i], m, &m->axis[i], err);
     m->naxes = i + 1;
   }
@@ -220,7 +246,8 @@ static hone_status load_axes(const hone_tree *root, hone_machine *m, hone_err *e
 }
 
 /* "bf16 x int8 -> fp32" */
-static hone_status load_array_rate(const hone_tree *t, const hone_machine *m, int64_t clock_hz, hone_array_rate *r, hone_err *err)
+static hone_status load_array_rate(const hone_tree *t, const hone_machine *m, int64_t clock_hz, const hone_field_table *fields,
+                                   hone_array_rate *r, hone_err *err)
 {
   char name[3][HONE_MAX_NAME];
   int end = 0;
@@ -230,20 +257,32 @@ static hone_status load_array_rate(const hone_tree *t, const hone_machine *m, in
   for (int i = 0; i < 3; i++)
     if (!hone_format_find(name[i], format[i]))
       return hone_tree_err(t, err, HONE_INPUT, "machine.unknown-format", "no number format '%s'", name[i]);
-  return hone_fields_read(m, clock_hz, t, &hone_fields_array_rate, NULL, r, err);
+  return hone_fields_read(m, clock_hz, t, fields, NULL, r, err);
+}
+
+static hone_status load_array_rates(const hone_tree *engine, const hone_machine *m, int64_t clock_hz,
+                                    const hone_field_table *fields, hone_array_rate *rate, int *n, hone_err *err)
+{
+  const hone_tree *t;
+  hone_status s = need_block(engine, "rates", HONE_MAX_RATES, &t, err);
+  for (int i = 0; s == HONE_OK && i < t->n; i++) {
+    s = load_array_rate(t->child[i], m, clock_hz, fields, &rate[i], err);
+    *n = i + 1;
+  }
+  return s;
 }
 
 static hone_status load_matrix(const hone_tree *t, const hone_machine *m, int64_t clock_hz, hone_matrix *x, hone_err *err)
 {
-  const hone_tree *rates;
   hone_status s = hone_fields_read(m, clock_hz, t, &hone_fields_matrix, NULL, x, err);
   if (s == HONE_OK && x->stationary_in < 0) x->stationary_in = x->operands_in;
-  if (s == HONE_OK) s = need_block(t, "rates", HONE_MAX_RATES, &rates, err);
-  for (int i = 0; s == HONE_OK && i < rates->n; i++) {
-    s = load_array_rate(rates->child[i], m, clock_hz, &x->rate[i], err);
-    x->nrates = i + 1;
-  }
-  return s;
+  return s == HONE_OK ? load_array_rates(t, m, clock_hz, &hone_fields_array_rate, x->rate, &x->nrates, err) : s;
+}
+
+static hone_status load_pe(const hone_tree *t, const hone_machine *m, int64_t clock_hz, hone_pe *x, hone_err *err)
+{
+  hone_status s = hone_fields_read(m, clock_hz, t, &hone_fields_pe, NULL, x, err);
+  return s == HONE_OK ? load_array_rates(t, m, clock_hz, &hone_fields_pe_rate, x->rate, &x->nrates, err) : s;
 }
 
 static hone_status load_vector(const hone_tree *t, const hone_machine *m, int64_t clock_hz, hone_vector *x, hone_err *err)
@@ -256,7 +295,7 @@ static hone_status load_vector(const hone_tree *t, const hone_machine *m, int64_
 
 static hone_status load_engine(const hone_tree *t, hone_machine *m, hone_engine *e, hone_err *err)
 {
-  static const char *const kinds[] = {"matrix", "vector", NULL};
+  static const char *const kinds[] = {"matrix", "vector", "pe", NULL}; /* hone_engine_kind */
   int64_t clock_hz = m->clock_hz;
   int kind;
   hone_status s = take_name(t, t->key, e->name, err);
@@ -266,8 +305,11 @@ static hone_status load_engine(const hone_tree *t, hone_machine *m, hone_engine 
   if (clock) s = hone_tree_unit(clock, HONE_UNIT_FREQUENCY, 1, LARGEST_CLOCK, &clock_hz, err);
   if (s != HONE_OK) return s;
   e->kind = (hone_engine_kind)kind;
-  return e->kind == HONE_ENGINE_MATRIX ? load_matrix(t, m, clock_hz, &e->matrix, err)
-                                       : load_vector(t, m, clock_hz, &e->vector, err);
+  switch (e->kind) {
+  case HONE_ENGINE_MATRIX: return load_matrix(t, m, clock_hz, &e->matrix, err);
+  case HONE_ENGINE_VECTOR: return load_vector(t, m, clock_hz, &e->vector, err);
+  default: return load_pe(t, m, clock_hz, &e->pe, err);
+  }
 }
 
 static hone_status load_engines(const hone_tree *root, hone_machine *m, hone_err *err)
@@ -281,13 +323,20 @@ static hone_status load_engines(const hone_tree *root, hone_machine *m, hone_err
   return s;
 }
 
+/* A block that a model-only machine may leave out. */
+static hone_status load_control(const hone_tree *root, const char *key, const hone_machine *m, const hone_field_table *fields,
+                                void *out, hone_err *err)
+{
+  const hone_tree *t = hone_tree_find(root, key);
+  if (!t) return m->tile_machine ? hone_tree_missing(root, key, err) : HONE_OK;
+  return hone_fields_read(m, m->clock_hz, t, fields, NULL, out, err);
+}
+
 static hone_status load_controls(const hone_tree *root, hone_machine *m, hone_err *err)
 {
-  hone_status s =
-      hone_fields_read(m, m->clock_hz, hone_tree_find(root, "dma"), &hone_fields_dma, NULL, &m->dma, err);
-  if (s == HONE_OK)
-    s = hone_fields_read(m, m->clock_hz, hone_tree_find(root, "sequencer"), &hone_fields_sequencer, NULL, &m->sequencer, err);
-  return s;
+  m->dma.engine_rate.den = m->dma.rate.den = 1;
+  hone_status s = load_control(root, "dma", m, &hone_fields_dma, &m->dma, err);
+  return s == HONE_OK ? load_control(root, "sequencer", m, &hone_fields_sequencer, &m->sequencer, err) : s;
 }
 
 static hone_status load_root(const hone_tree *root, hone_machine *m, hone_err *err)

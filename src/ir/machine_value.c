@@ -111,10 +111,15 @@ static hone_status read_rate(const context *c, const hone_tree *t, const char *t
   return check_range(t, text, out->num / out->den, 0, HONE_LARGEST_BYTES, err);
 }
 
-static hone_status read_bandwidth(const context *c, const hone_tree *t, const char *text, hone_rate *out, hone_err *err)
+static hone_status read_bandwidth(const context *c, const hone_field *f, const hone_tree *t, const char *text, hone_rate *out,
+                                  hone_err *err)
 {
   char head[64];
   int64_t per_second;
+  if (f->unlimited && strcmp(text, "unlimited") == 0) {
+    *out = (hone_rate){1, 0};
+    return HONE_OK;
+  }
   if (strip(text, " B/cycle", head)) {
     hone_status s = read_fraction(t, head, out, err);
     if (s == HONE_OK && !scale(out, c->clock_hz, c->m->clock_hz)) return too_fine(t, err);
@@ -229,7 +234,7 @@ hone_status hone_field_read(const hone_machine *m, int64_t clock_hz, const hone_
   if (s != HONE_OK) return s;
   switch (f->type) {
   case HONE_FIELD_BANDWIDTH:
-    return read_bandwidth(c, t, text, out, err);
+    return read_bandwidth(c, f, t, text, out, err);
   case HONE_FIELD_RATE:
     return read_rate(c, t, text, out, err);
   case HONE_FIELD_PERIOD:
@@ -238,6 +243,8 @@ hone_status hone_field_read(const hone_machine *m, int64_t clock_hz, const hone_
     return s;
   case HONE_FIELD_BOOL:
     return read_bool(t, text, out, err);
+  case HONE_FIELD_WORD:
+    return find_word(t, f->words, text, out, err);
   case HONE_FIELD_MEMORY:
     return find_memory(c->m, t, text, out, err);
   case HONE_FIELD_COUNT:

@@ -204,10 +204,27 @@ static void gen_layouts(generator *g)
   }
 }
 
+/* What machine texts can say and schedules cannot, so far. */
+static hone_status check_schedulable(const hone_machine *m, hone_err *err)
+{
+  for (int a = 0; a < m->naxes; a++)
+    if (m->axis[a].above > 0) {
+      hone_err_set(err, HONE_UNSUPPORTED, "schedule.unsupported",
+                   "schedules over processing-element axes ('%s' of machine %s) are not supported yet", m->axis[a].name, m->name);
+      hone_err_hint(err, "hone machine show describes the machine; machines with core axes only can be tuned for");
+      return HONE_UNSUPPORTED;
+    }
+  if (m->buffering == HONE_BUFFERING_COPIES && m->partial_sums == HONE_SUMS_ACCUMULATOR) return HONE_OK;
+  return hone_err_set(err, HONE_UNSUPPORTED, "schedule.unsupported", "schedules under the accounting of machine %s (%s) are not supported yet",
+                      m->name, m->buffering != HONE_BUFFERING_COPIES ? "buffering" : "partial_sums");
+}
+
 hone_status hone_params_new(const hone_operator *op, const hone_machine *m, hone_params *out, hone_err *err)
 {
   generator g = {op, m, out, 0};
   *out = (hone_params){0};
+  hone_status can = check_schedulable(m, err);
+  if (can != HONE_OK) return can;
   if (op->ndims * (m->nlevels - 1) > HONE_MAX_LOOPS)
     return hone_err_set(err, HONE_UNSUPPORTED, "schedule.loops", "%d dims in %d memories need more than %d loops", op->ndims,
                         m->nlevels - 1, HONE_MAX_LOOPS);

@@ -83,7 +83,11 @@ START_TEST(shipped_machines_load_and_differ)
   static const struct {
     const char *name;
     int cores;
-  } row[] = {{"teaching", 2}, {"gemmini-default", 1}, {"napier-public", 48}, {"tpu-v1", 1}, {"tpu-v4i", 1}, {"trainium2-core", 1}};
+    bool tile;
+    int64_t pes;
+  } row[] = {{"teaching", 2, true, 1}, {"gemmini-default", 1, true, 1}, {"napier-public", 48, true, 1}, {"tpu-v1", 1, true, 1},
+             {"tpu-v4i", 1, true, 1}, {"trainium2-core", 1, true, 1}, {"reference-a16", 1, false, 256},
+             {"reference-a128", 1, false, 16384}};
   enum { N = sizeof row / sizeof *row };
   hone_hash hash[N];
   for (int i = 0; i < N; i++) {
@@ -91,7 +95,8 @@ START_TEST(shipped_machines_load_and_differ)
     snprintf(path, sizeof path, "%s%s.yaml", MACHINES, row[i].name);
     ck_assert_msg(hone_machine_load(path, &m, &err) == HONE_OK, "%s: %s", err.path, err.message);
     ck_assert_str_eq(m.name, row[i].name);
-    ck_assert(m.tile_machine && hone_machine_cores(&m) == row[i].cores);
+    ck_assert(m.tile_machine == row[i].tile && hone_machine_cores(&m) == row[i].cores);
+    ck_assert_int_eq(hone_machine_pes(&m, m.nlevels - 1), row[i].pes);
     hash[i] = hone_machine_hash(&m);
     for (int k = 0; k < i; k++) ck_assert(hone_hash_cmp(hash[k], hash[i]) != 0);
   }
@@ -153,7 +158,22 @@ static const struct edit {
     {"fp16 x fp16 -> fp32", "int8 x bf16 -> fp32", "machine.rate", "engines.array.rates.bf16 x int8 -> fp32", HONE_INPUT},
     {"    capacity: 16 KiB # 4096 fp32 sums\n    scope: core", "    capacity: 16 KiB\n    scope: chip", "machine.unsupported",
      "memories.acc.scope", HONE_UNSUPPORTED},
-    {"multicast: false", "multicast: true", "machine.unsupported", "axes.core.multicast", HONE_UNSUPPORTED},
+    {"multicast: false", "multicast: true", "", "", HONE_OK}, /* a fact */
+    {"size: 2, multicast: false, reduce: false", "size: 2, multicast: true, reduce: true, link: {bandwidth: 8 B/cycle, latency: 50 ns}",
+     "", "", HONE_OK},
+    {"size: 2, multicast: false, reduce: false", "size: 2, multicast: true, reduce: true, link: {bandwidth: 8 B/cycle}",
+     "machine.missing-field", "axes.core.link.latency", HONE_INPUT},
+    /* what only model-only machines have */
+    {"size: 2, multicast: false", "size: 2, below: sram, multicast: false", "machine.axes", "axes.core.below", HONE_INPUT},
+    {"source: choice\nassumed: true\n", "source: choice\nassumed: true\nbuffering: single-overlapped\n", "machine.accounting", "buffering", HONE_INPUT},
+    {"source: choice\nassumed: true\n", "source: choice\nassumed: true\nbuffering: copies\n", "", "", HONE_OK},
+    {"source: choice\nassumed: true\n", "source: choice\nassumed: true\npartial_sums: tensor\n", "machine.accounting", "partial_sums", HONE_INPUT},
+    {"bandwidth: 64 B/cycle", "bandwidth: unlimited", "machine.bandwidth", "memories.sram", HONE_INPUT},
+    {"bandwidth: 64 B/cycle", "read_bandwidth: 64 B/cycle", "machine.missing-field", "memories.sram.write_bandwidth", HONE_INPUT},
+    {"bandwidth: 64 B/cycle", "read_bandwidth: 64 B/cycle\n    write_bandwidth: 32 B/cycle", "", "", HONE_OK},
+    {"bandwidth: 64 B/cycle", "bandwidth: 64 B/cycle\n    write_bandwidth: 32 B/cycle", "machine.bandwidth", "memories.sram.write_bandwidth", HONE_INPUT},
+    {"    preset: DDR4 # row size, banks, row miss and refresh come from the preset\n", "", "machine.missing-field", "memories.dram.preset", HONE_INPUT},
+    {"    channels: 1\n", "", "machine.missing-field", "memories.dram.channels", HONE_INPUT},
     {"name: teaching", "name: a-name-that-is-longer-than-thirty-one-letters", "machine.name", "name", HONE_INPUT},
     {"clock: 1 GHz", "clock: 1 GHz\nclock: 2 GHz", "yaml.syntax", "", HONE_INPUT},
 };
