@@ -25,6 +25,8 @@
 
 struct cli_command;
 struct hone_store;
+struct hone_library;
+struct hone_library_source;
 
 typedef struct {
   const struct cli_command *command;
@@ -95,6 +97,7 @@ typedef struct {
 } cli_problem;
 
 hone_status cli_machine_load(const cli_run *r, cli_problem *out, hone_err *err);
+hone_status cli_operator_load(const cli_run *r, cli_problem *out, hone_err *err);
 /* Machine, operator, parameters and space by the problem options. */
 hone_status cli_problem_load(const cli_run *r, cli_problem *out, hone_err *err);
 /* One size of the problem as a range: --size m=1..4096. */
@@ -121,6 +124,9 @@ hone_status cli_schedule_load(const cli_problem *p, const char *text, hone_sched
 
 /* Compiles a schedule; an illegal or unplaceable one is INFEASIBLE with code "schedule.<reason>". */
 hone_status cli_program_make(const cli_problem *p, const hone_schedule *s, hone_program **out, hone_err *err);
+
+/* Where a library's operators and machines are found, and the evaluators of this build; r must outlive it. */
+void cli_library_source(cli_run *r, struct hone_library_source *out);
 
 /* Index of the first positional argument among n names, -1 (err says which there are). */
 int cli_subcommand_find(const cli_run *r, int n, const char *(*at)(void *arg, int i), hone_err *err);

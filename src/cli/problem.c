@@ -258,26 +258,36 @@ hone_status cli_problem_make_space(const cli_run *r, cli_problem *out, hone_err 
   return hone_space_new(&out->op, &out->machine, &out->params, sources, user->given ? 3 : 2, &out->space, err);
 }
 
-static hone_status load_problem(const cli_run *r, cli_problem *out, cli_range *range, hone_err *err)
+static hone_status load_named_operator(const cli_run *r, cli_problem *out, cli_range *range, hone_err *err)
 {
-  memset(out, 0, sizeof *out);
   if (!r->value[CLI_OPERATOR].given) {
     hone_err_set(err, HONE_USAGE, "option.missing", "--operator is required");
     hone_err_hint(err, "for example --operator matmul --size m=1,n=4096,k=4096 --dtype bf16");
     return HONE_USAGE;
   }
   pairs size = { 0 }, format = { 0 }, option = { 0 };
-  hone_status st = cli_machine_load(r, out, err);
-  if (st == HONE_OK)
-    st = cli_find_file(r, "spaces", r->value[CLI_OPERATOR].text, out->operator_path, sizeof out->operator_path, err);
+  hone_status st = cli_find_file(r, "spaces", r->value[CLI_OPERATOR].text, out->operator_path, sizeof out->operator_path, err);
   if (st == HONE_OK) st = pairs_parse(r, CLI_SIZE, &size, err);
   if (st == HONE_OK) st = pairs_parse(r, CLI_FORMAT, &format, err);
   if (st == HONE_OK) st = pairs_parse(r, CLI_OPTION, &option, err);
   if (st == HONE_OK) st = load_operator(r, out, &size, &format, &option, range, err);
-  if (st == HONE_OK) st = cli_problem_make_space(r, out, err);
   pairs_fini(&size);
   pairs_fini(&format);
   pairs_fini(&option);
+  return st;
+}
+
+hone_status cli_operator_load(const cli_run *r, cli_problem *out, hone_err *err)
+{
+  return load_named_operator(r, out, NULL, err);
+}
+
+static hone_status load_problem(const cli_run *r, cli_problem *out, cli_range *range, hone_err *err)
+{
+  memset(out, 0, sizeof *out);
+  hone_status st = r->value[CLI_OPERATOR].given ? cli_machine_load(r, out, err) : HONE_OK;
+  if (st == HONE_OK) st = load_named_operator(r, out, range, err);
+  if (st == HONE_OK) st = cli_problem_make_space(r, out, err);
   if (st != HONE_OK) cli_problem_fini(out);
   return st;
 }

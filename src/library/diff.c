@@ -167,6 +167,7 @@ static void compare_entry(walk *w, const hone_library_entry *a, const hone_libra
   compare_int(w, "cycles", a->cycles, b->cycles);
   compare_int(w, "default_cycles", a->default_cycles, b->default_cycles);
   compare_int(w, "warm_cycles", a->warm_cycles, b->warm_cycles);
+  compare_int(w, "default_warm_cycles", a->default_warm_cycles, b->default_warm_cycles);
   compare_int(w, "model_cycles", a->model_cycles, b->model_cycles);
   compare_int(w, "default_model_cycles", a->default_model_cycles, b->default_model_cycles);
   compare_int(w, "bound_cycles", a->bound_cycles, b->bound_cycles);

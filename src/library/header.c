@@ -132,11 +132,18 @@ static void write_size_names(writer *w, int f, const hone_library_family *x)
     hone_text_add(w->out, ",\n");
   }
   close_table(w);
+  open_table(w, "int64_t ", f, "fallback_size");
+  for (int k = 0; k < x->spec.nsizes; k++) {
+    hone_text_add(w->out, k ? ", " : "  ");
+    add_int(w, x->fallback_size[k]);
+  }
+  hone_text_add(w->out, "\n");
+  close_table(w);
 }
 
 static void write_entry(writer *w, int f, int nsizes, int i, const hone_library_entry *e)
 {
-  const int64_t cycles[] = {e->cycles, e->default_cycles, e->warm_cycles, e->model_cycles, e->default_model_cycles, e->bound_cycles};
+  const int64_t cycles[] = {e->cycles, e->default_cycles, e->warm_cycles, e->default_warm_cycles, e->model_cycles, e->default_model_cycles, e->bound_cycles};
   const double pct[] = {e->margin_pct, e->gap_pct};
   const char *const text[] = {e->operator_hash, e->key, e->evaluator};
   hone_text_add(w->out, "  {%s_%d_keys + %d,\n   ", w->prefix, f, i * nsizes);
@@ -144,7 +151,7 @@ static void write_entry(writer *w, int f, int nsizes, int i, const hone_library_
   hone_text_add(w->out, ",\n   ");
   add_string(w, e->by_default);
   hone_text_add(w->out, ",\n   \"%s\", ", hone_evidence_word(e->evidence));
-  for (int k = 0; k < 6; k++) {
+  for (size_t k = 0; k < sizeof cycles / sizeof cycles[0]; k++) {
     add_int(w, cycles[k]);
     hone_text_add(w->out, ", ");
   }
@@ -244,7 +251,7 @@ static void refer(writer *w, bool there, int f, const char *what)
 static void write_family_row(writer *w, int f, const hone_header_keys *t)
 {
   const hone_library_family *x = &w->l->family[f];
-  const bool intervals = x->nintervals > 0;
+  const bool sizes = x->spec.nsizes > 0, intervals = x->nintervals > 0;
   uint32_t axes = 0;
   for (int i = 0; i < x->nintervals; i++) axes |= UINT32_C(1) << x->interval[i].axis;
   hone_text spec = {0};
@@ -260,11 +267,12 @@ static void write_family_row(writer *w, int f, const hone_header_keys *t)
   hone_text_add(w->out, ", ");
   add_int(w, x->clock_hz);
   hone_text_add(w->out, ",\n   %d, %d, %d", x->spec.nsizes, x->nentries, x->nintervals);
-  refer(w, x->spec.nsizes > 0, f, "size_names");
+  refer(w, sizes, f, "size_names");
   refer(w, x->nentries > 0, f, "entries");
   refer(w, intervals, f, "intervals");
   hone_text_add(w->out, ",\n   ");
   add_string(w, x->fallback);
+  refer(w, sizes, f, "fallback_size");
   hone_text_add(w->out, ",\n   ");
   add_string(w, x->fallback_reason);
   refer(w, true, f, "keys");
@@ -298,7 +306,7 @@ static void write_tables(writer *w)
     hone_header_keys_fini(&t[f]);
   }
   free(t);
-  if (w->l->nfamilies == 0) hone_text_add(w->out, "  {NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, 0, NULL, NULL}\n");
+  if (w->l->nfamilies == 0) hone_text_add(w->out, "  {NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, 0, NULL, NULL}\n");
   close_table(w);
 }
 

@@ -23,6 +23,8 @@
 #include "base/status.h"
 #include "base/text.h"
 #include "ir/machine.h"
+#include "ir/operator.h"
+#include "ir/schedule.h"
 #include "ir/spec.h"
 #include "store/store.h"
 
@@ -121,7 +123,7 @@ typedef struct {
 /* How a store's tasks are turned back into operators and machines: by the spec and
  * the machine name they were recorded with; the identities must then agree, else
  * the task is left out as stale. find_* give a file for a name. */
-typedef struct {
+typedef struct hone_library_source {
   const char *name;    /* of the library; a C identifier */
   const hone_library_evaluator *evaluator; /* one of MODEL evidence is among them */
   int nevaluators;
@@ -169,6 +171,48 @@ typedef struct {
 
 /* spec: without ranges. machine: name or hash, NULL when the library has one only. */
 void hone_library_lookup(const hone_library *l, const hone_spec *spec, const char *machine, hone_library_answer *out);
+
+/* A schedule tuned at one shape of a family, on the model at another: cut to it as
+ * hone_schedule_fit does. */
+typedef struct {
+  hone_schedule schedule; /* at the other shape */
+  hone_why why;           /* reason NONE: legal there */
+  int64_t cycles;         /* -1 unless legal */
+  int64_t default_cycles; /* of the default schedule there; -1: there is none */
+  int64_t bound_cycles;   /* -1: not known */
+} hone_library_cost;
+
+/* tuned: the operator at the shape the text is for; asked: at the other. */
+hone_status hone_library_recost(const char *schedule, const hone_operator *tuned, const hone_operator *asked, const hone_machine *m,
+                                hone_library_cost *out, hone_err *err);
+/* The operator of a family at a shape, from its file. */
+hone_status hone_library_operator(const hone_library_family *f, const int64_t *size, const char *path, hone_operator *out,
+                                  hone_err *err);
+
+/* Something a check found; texts are valid until the visit returns. */
+typedef struct {
+  bool error;          /* the library says what does not hold; else a warning */
+  const char *code;    /* "library.stale-machine", "library.near-worse", .. */
+  const char *family;  /* id */
+  const char *subject; /* "entry b=1,m=8,n=64,k=64"; "" when it is of the family */
+  const char *message;
+} hone_library_finding;
+typedef void (*hone_library_visit_finding)(void *arg, const hone_library_finding *f);
+
+typedef struct {
+  int families, entries, intervals; /* looked at again */
+  int absent;                       /* families whose operator or machine is not at hand */
+  int64_t shapes;                   /* costed */
+  int errors, warnings;
+} hone_library_checked;
+
+/* Does the library still hold, with the operators and machines of now (found by
+ * source, whose evaluators are those of now)? Identities are compared; every entry
+ * and default, both ends and the worst place of every interval, and the fallback
+ * at all these are costed with the model: legal, as stated, and no near schedule
+ * worse than the default. What a document says of itself is checked by load. */
+void hone_library_check(const hone_library *l, const hone_library_source *source, hone_library_visit_finding visit, void *arg,
+                        hone_library_checked *out);
 
 /* What changed from a to b: families and entries gone, new and different (cycles,
  * schedule, evidence), and intervals, group by group; in a stable order. */

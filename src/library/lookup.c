@@ -65,45 +65,56 @@ static int differences(const hone_library_family *f, const hone_spec *spec, cons
          (is_machine(f, machine) ? 0 : DIFFERS_MACHINE) + (formats ? 0 : DIFFERS_FORMATS) + (options ? 0 : DIFFERS_OPTIONS);
 }
 
-static void say_formats(hone_library_answer *a, const hone_spec *s)
+/* What one spec has and the other has not. */
+static void say_formats(hone_library_answer *a, const hone_spec *s, const hone_spec *other)
 {
-  for (int i = 0; i < s->nformats; i++)
-    say(a, "%s%s=%s", i ? "," : "", s->format[i].tensor[0] ? s->format[i].tensor : "dtype", hone_format_name(s->format[i].format));
-  if (s->nformats == 0) say(a, "none");
+  const char *lead = "";
+  for (int i = 0; i < s->nformats; i++) {
+    if (has_format(other, &s->format[i])) continue;
+    say(a, "%s%s=%s", lead, s->format[i].tensor[0] ? s->format[i].tensor : "dtype", hone_format_name(s->format[i].format));
+    lead = ",";
+  }
+  if (!*lead) say(a, "none");
 }
 
-static void say_options(hone_library_answer *a, const hone_spec *s)
+static void say_options(hone_library_answer *a, const hone_spec *s, const hone_spec *other)
 {
-  for (int i = 0; i < s->noptions; i++) say(a, "%s%s=%s", i ? "," : "", s->option[i].name, s->option[i].value);
-  if (s->noptions == 0) say(a, "none");
+  const char *lead = "";
+  for (int i = 0; i < s->noptions; i++) {
+    if (has_option(other, &s->option[i])) continue;
+    say(a, "%s%s=%s", lead, s->option[i].name, s->option[i].value);
+    lead = ",";
+  }
+  if (!*lead) say(a, "none");
 }
 
 /* The family that differs least, and in what. */
 static void say_nearest(hone_library_answer *a, const hone_library_family *f, const hone_spec *spec, const char *machine, int differs)
 {
-  say(a, "the nearest family, %.60s, has", f->id);
-  const char *lead = " ";
+  say(a, "asked was ");
+  const char *lead = "";
   if (differs & DIFFERS_OPERATOR) {
-    say(a, "%soperator %s, not %s", lead, f->spec.operator_name, spec->operator_name);
+    say(a, "operator %s, not %s", spec->operator_name, f->spec.operator_name);
     lead = "; ";
   }
   if (differs & DIFFERS_MACHINE) {
-    say(a, "%smachine %.40s, not %.40s", lead, f->machine_name, machine);
+    say(a, "%smachine %.40s, not %.40s", lead, machine, f->machine_name);
     lead = "; ";
   }
   if (differs & DIFFERS_FORMATS) {
-    say(a, "%sformats ", lead);
-    say_formats(a, &f->spec);
+    say(a, "%sformat ", lead);
+    say_formats(a, spec, &f->spec);
     say(a, ", not ");
-    say_formats(a, spec);
+    say_formats(a, &f->spec, spec);
     lead = "; ";
   }
   if (differs & DIFFERS_OPTIONS) {
-    say(a, "%soptions ", lead);
-    say_options(a, &f->spec);
+    say(a, "%soption ", lead);
+    say_options(a, spec, &f->spec);
     say(a, ", not ");
-    say_options(a, spec);
+    say_options(a, &f->spec, spec);
   }
+  say(a, " as in the nearest family, %.100s", f->id);
 }
 
 /* NULL: none, or more than one, for the reason said. */

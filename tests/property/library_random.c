@@ -128,8 +128,8 @@ static void make_entries(hone_arena *a, hone_rng *r, const library_random_option
     e->schedule = make_text(a, r, o->odd);
     e->by_default = make_text(a, r, o->odd);
     e->evidence = (hone_evidence)hone_rng_below(r, HONE_EVIDENCE_COUNT);
-    for (int k = 0; k < 6; k++)
-      *(int64_t *[]){&e->cycles, &e->default_cycles, &e->warm_cycles, &e->model_cycles, &e->default_model_cycles, &e->bound_cycles}[k] =
+    for (int k = 0; k < 7; k++)
+      *(int64_t *[]){&e->cycles, &e->default_cycles, &e->warm_cycles, &e->default_warm_cycles, &e->model_cycles, &e->default_model_cycles, &e->bound_cycles}[k] =
           make_cycles(r);
     e->margin_pct = make_pct(r, o->odd);
     e->gap_pct = make_pct(r, o->odd);

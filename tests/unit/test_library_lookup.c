@@ -135,16 +135,16 @@ START_TEST(what_differs_is_said)
   ck_assert_int_eq(ask(shape, "ffff").kind, HONE_LOOKUP_EXACT);
   ck_assert_ptr_eq(ask(shape, "teaching").family, &families[1]);
   expect_no_schedule(shape, NULL, "the library is for several machines, such as big and teaching: name one");
-  expect_no_schedule(shape, "small", "the nearest family, matmul_big, has machine big, not small");
+  expect_no_schedule(shape, "small", "asked was machine small, not big as in the nearest family, matmul_big");
   expect_no_schedule("conv2d --size b=1,m=64,n=128,k=256" REST, "teaching",
-                     "the nearest family, matmul_teaching, has operator matmul, not conv2d");
+                     "asked was operator conv2d, not matmul as in the nearest family, matmul_teaching");
   expect_no_schedule("matmul --size b=1,m=64,n=128,k=256 --dtype fp32 --format W=int8 --option bias=none,act=none", "big",
-                     "the nearest family, matmul_big, has formats dtype=bf16, not dtype=fp32,W=int8");
+                     "asked was format dtype=fp32,W=int8, not dtype=bf16 as in the nearest family, matmul_big");
   expect_no_schedule("matmul --size b=1,m=64,n=128,k=256 --dtype bf16 --option bias=row,act=none", "big",
-                     "the nearest family, matmul_big, has options bias=none,act=none, not bias=row,act=none");
+                     "asked was option bias=row, not bias=none as in the nearest family, matmul_big");
   expect_no_schedule("matmul --size b=1,m=64,n=128,k=256 --dtype fp32", "small",
-                     "the nearest family, matmul_big, has machine big, not small; formats dtype=bf16, not dtype=fp32; "
-                     "options bias=none,act=none, not none");
+                     "asked was machine small, not big; format dtype=fp32, not dtype=bf16; option none, not bias=none,act=none "
+                     "as in the nearest family, matmul_big");
   expect_no_schedule("matmul --size b=1,m=64,n=128" REST, "big", "size k is not given");
   expect_no_schedule("matmul --size b=1,m=64,n=128,k=1,q=1" REST, "big", "matmul has no size q");
   expect_no_schedule("matmul --size b=1,m=64,n=1..128,k=1" REST, "big", "n=1..128 is a range; one shape at a time");
