@@ -136,6 +136,17 @@ hone_status hone_store_best(hone_store *s, const hone_store_task *task, const ch
 hone_status hone_store_why_miss(hone_store *s, const hone_store_task *task, const char *evaluator, int evaluator_version,
                                 const char *schedule, hone_err *err);
 
+/* What two stores know differently: evaluations (operator, machine, evaluator
+ * version, schedule) one of them lacks, or of which their sets of outcomes differ.
+ * visit gets a record of either, NULL where there is none; of several outcomes the
+ * first that differs. Memory: the records of one task. */
+typedef struct {
+  int64_t only_a, only_b, different, same; /* evaluations */
+} hone_store_difference;
+typedef hone_status (*hone_store_visit_difference)(void *arg, const hone_record *a, const hone_record *b, hone_err *err);
+hone_status hone_store_diff(hone_store *a, hone_store *b, const hone_store_filter *filter, hone_store_difference *out,
+                            hone_store_visit_difference visit, void *arg, hone_err *err);
+
 /* Totals over the snapshot. */
 typedef struct {
   int64_t segments, bytes, damaged, tasks;

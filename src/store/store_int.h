@@ -1,7 +1,7 @@
 /* Inside the store room. Reading order: seal.c (what protects a file), column.def
  * and segment_write.c / segment_read.c (what is in it), publish.c (how it gets
  * there), store.c (handle), merge.c (many segments as one), query.c, top.c,
- * export.c, store_document.c, store_verify.c, compact.c. */
+ * store_diff.c, export.c, store_document.c, store_verify.c, compact.c. */
 #ifndef HONE_STORE_STORE_INT_H
 #define HONE_STORE_STORE_INT_H
 

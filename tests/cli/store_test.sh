@@ -33,6 +33,33 @@ expect 0 "repair" hone store repair "$work/b.hone" --json
 expect 0 "verify" hone store verify "$work/b.hone"
 same "repair"
 
+expect 0 "diff of equals" hone store diff "$work/a.hone" "$work/b.hone" --json
+[ "$(json "$work/out" same)" -gt 200 ] || fail "diff: too few records are the same"
+[ "$(json "$work/out" only_a)$(json "$work/out" only_b)$(json "$work/out" different)" = 000 ] || fail "diff: equals differ"
+expect 0 "tune more" hone tune --data "$top" --operator matmul --size m=66,n=64,k=64 --dtype int8 --machine "$gemmini" \
+  --store "$work/b.hone" --budget 20
+expect 0 "diff" hone store diff "$work/a.hone" "$work/b.hone" --count 1 --json
+[ "$(json "$work/out" only_b)" -gt 20 ] || fail "diff: lacks the new records"
+[ "$(json "$work/out" differences.0.a)" = null ] || fail "diff: a record from nowhere"
+expect_error 4 store.missing "diff with nothing" hone store diff "$work/a.hone" "$work/none.hone"
+
+ask() {
+  hone store why-miss "$work/a.hone" --data "$top" --operator matmul --dtype int8 --machine "$gemmini" "$@"
+}
+expect 0 "no miss" ask --size m=64,n=64,k=64 --json
+[ "$(json "$work/out" miss)" = false ] || fail "why-miss: a miss where there is none"
+expect 3 "another size" ask --size m=63,n=64,k=64 --json
+[ "$(json "$work/out" field)" = operator ] || fail "why-miss: not the operator"
+expect 3 "a schedule never tried" ask --size m=64,n=64,k=64 --json --schedule \
+  "$(hone explain --data "$top" --operator matmul --size m=64,n=64,k=64 --dtype int8 --machine "$gemmini" | sed -n 's/^schedule *//p' | sed 's/depth.X.1=2/depth.X.1=7/')"
+[ "$(json "$work/out" field)" = schedule ] || fail "why-miss: not the schedule"
+expect_error 2 option.value "an unknown evaluator" ask --size m=64,n=64,k=64 --evaluator guess
+expect_error 2 option.missing "why-miss of what" hone store why-miss "$work/a.hone"
+
+expect 0 "specs" hone store info "$work/a.hone" --json
+case $(json "$work/out" by_task.0.spec) in "matmul --size b=1,m="*"n=64,k=64 --dtype int8"*) ;; *) fail "info: no spec" ;; esac
+expect 3 "no documents" hone store documents "$work/a.hone" --json
+
 expect_error 4 store.missing "nothing to compact" hone store compact "$work/none.hone"
 [ ! -e "$work/none.hone" ] || fail "compact: made a store"
 expect_error 2 cli.missing-argument "merge from where" hone store merge "$work/b.hone"
