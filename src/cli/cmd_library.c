@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "cli/answer_int.h"
@@ -202,13 +203,25 @@ static hone_status check_usage(const cli_run *r, int which, hone_err *err)
   return st;
 }
 
+/* A document, or the folder hone emit wrote it to. */
+static hone_status load(const char *given, hone_library **out, hone_err *err)
+{
+  struct stat about;
+  hone_text path = { 0 };
+  hone_text_add(&path, "%s", given);
+  if (stat(given, &about) == 0 && S_ISDIR(about.st_mode)) hone_text_add(&path, "/library.json");
+  hone_status st = hone_library_load(path.data, out, err);
+  hone_text_fini(&path);
+  return st;
+}
+
 static hone_status run(cli_run *r, hone_err *err)
 {
   int which = cli_subcommand_find(r, NSUBCOMMANDS, subcommand_at, err);
   if (which < 0) return HONE_USAGE;
   hone_library *l[2] = { NULL, NULL };
   hone_status st = check_usage(r, which, err);
-  for (int i = 0; i < subcommands[which].libraries && st == HONE_OK; i++) st = hone_library_load(r->positional[1 + i], &l[i], err);
+  for (int i = 0; i < subcommands[which].libraries && st == HONE_OK; i++) st = load(r->positional[1 + i], &l[i], err);
   if (st == HONE_OK) {
     r->document = json_object();
     st = subcommands[which].run(r, l, err);
@@ -222,7 +235,7 @@ const cli_command cli_library = {
   .name = "library",
   .summary = "look shapes up in a schedule library, compare and check libraries",
   .arguments = "lookup|header|check FILE, or diff OLD NEW",
-  .detail = "A library is what hone emit writes (docs/library.md). lookup says what it has for a shape: exact, near or fallback, why, and what the "
+  .detail = "FILE is the document hone emit wrote, or its folder (docs/library.md). lookup says what it has for a shape: exact, near or fallback, why, and what the "
             "schedule costs there; diff says what changed, entry by entry; header writes the C header; check costs everything again and "
             "names what no longer holds (exit status 2).",
   .option = options,
