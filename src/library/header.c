@@ -21,8 +21,10 @@ typedef struct {
   hone_text *out;
   hone_header_name prefix;
   int most_sizes; /* of a family, at least 1 */
+  hone_arena *arena;
   int nlong, capacity;
-  const char **long_text; /* too long for a literal: arrays PREFIX_text_N */
+  const char **long_text; /* too long for a literal: arrays PREFIX_text_N, defined in texts */
+  hone_text texts;
 } writer;
 
 /* ---- values ------------------------------------------------------------------- */
@@ -37,20 +39,37 @@ static void add_char(hone_text *out, char c)
   else hone_text_add(out, "\\%03o", (unsigned)(unsigned char)c);
 }
 
+/* The number of the array that holds a text too long for a literal. */
+static int add_long(writer *w, const char *s)
+{
+  for (int i = 0; i < w->nlong; i++)
+    if (strcmp(w->long_text[i], s) == 0) return i;
+  if (w->nlong == w->capacity) {
+    w->capacity = w->capacity ? 2 * w->capacity : 16;
+    w->long_text = hone_heap_realloc(w->long_text, (size_t)w->capacity, sizeof *w->long_text);
+  }
+  w->long_text[w->nlong] = hone_arena_strdup(w->arena, s);
+  hone_text_add(&w->texts, "static const char %s_text_%d[] = {", w->prefix, w->nlong);
+  for (size_t k = 0; s[k]; k++) {
+    hone_text_add(&w->texts, "%s'", k % 20 ? " " : "\n  ");
+    add_char(&w->texts, s[k]);
+    hone_text_add(&w->texts, "',");
+  }
+  hone_text_add(&w->texts, "\n  0};\n\n");
+  return w->nlong++;
+}
+
 static void add_string(writer *w, const char *s)
 {
   if (!s) {
     hone_text_add(w->out, "NULL");
-    return;
+  } else if (strlen(s) > LONGEST_LITERAL) {
+    hone_text_add(w->out, "%s_text_%d", w->prefix, add_long(w, s));
+  } else {
+    hone_text_add(w->out, "\"");
+    for (; *s; s++) add_char(w->out, *s);
+    hone_text_add(w->out, "\"");
   }
-  for (int i = 0; i < w->nlong; i++)
-    if (w->long_text[i] == s) {
-      hone_text_add(w->out, "%s_text_%d", w->prefix, i);
-      return;
-    }
-  hone_text_add(w->out, "\"");
-  for (; *s; s++) add_char(w->out, *s);
-  hone_text_add(w->out, "\"");
 }
 
 static void add_int(writer *w, int64_t v)
@@ -81,39 +100,6 @@ static void add_comment(writer *w, const char *s)
 }
 
 /* ---- tables ------------------------------------------------------------------- */
-
-static void take_long(writer *w, const char *s)
-{
-  if (!s || strlen(s) <= LONGEST_LITERAL) return;
-  for (int i = 0; i < w->nlong; i++)
-    if (w->long_text[i] == s) return;
-  if (w->nlong == w->capacity) {
-    w->capacity = w->capacity ? 2 * w->capacity : 16;
-    w->long_text = hone_heap_realloc(w->long_text, (size_t)w->capacity, sizeof *w->long_text);
-  }
-  w->long_text[w->nlong++] = s;
-}
-
-static void write_long_texts(writer *w)
-{
-  for (int f = 0; f < w->l->nfamilies; f++) {
-    const hone_library_family *x = &w->l->family[f];
-    take_long(w, x->fallback);
-    for (int i = 0; i < x->nentries; i++) {
-      take_long(w, x->entry[i].schedule);
-      take_long(w, x->entry[i].by_default);
-    }
-  }
-  for (int i = 0; i < w->nlong; i++) {
-    hone_text_add(w->out, "static const char %s_text_%d[] = {", w->prefix, i);
-    for (size_t k = 0; w->long_text[i][k]; k++) {
-      hone_text_add(w->out, "%s'", k % 20 ? " " : "\n  ");
-      add_char(w->out, w->long_text[i][k]);
-      hone_text_add(w->out, "',");
-    }
-    hone_text_add(w->out, "\n  0};\n\n");
-  }
-}
 
 static void open_table(writer *w, const char *type, int f, const char *what)
 {
@@ -293,7 +279,8 @@ static void write_factors(writer *w)
 
 static void write_tables(writer *w)
 {
-  write_long_texts(w);
+  hone_text *whole = w->out, tables = {0};
+  w->out = &tables;
   write_factors(w);
   hone_header_keys *t = hone_heap_alloc((size_t)w->l->nfamilies + 1, sizeof *t);
   for (int f = 0; f < w->l->nfamilies; f++) {
@@ -308,6 +295,10 @@ static void write_tables(writer *w)
   free(t);
   if (w->l->nfamilies == 0) hone_text_add(w->out, "  {NULL, NULL, NULL, NULL, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, 1, 0, NULL, NULL}\n");
   close_table(w);
+  w->out = whole;
+  hone_text_add_bytes(whole, w->texts.data, w->texts.length);
+  hone_text_add_bytes(whole, tables.data, tables.length);
+  hone_text_fini(&tables);
 }
 
 /* ---- functions ---------------------------------------------------------------- */
@@ -405,11 +396,13 @@ static void write_guarded(writer *w, const hone_text *body)
 void hone_library_write_header(const hone_library *l, hone_text *out)
 {
   hone_text body = {0};
-  writer w = {.l = l, .out = &body};
+  writer w = {.l = l, .out = &body, .arena = hone_arena_new()};
   hone_header_name_library(l, w.prefix);
   write_body(&w);
   w.out = out;
   write_guarded(&w, &body);
   hone_text_fini(&body);
+  hone_text_fini(&w.texts);
+  hone_arena_free(w.arena);
   free(w.long_text);
 }

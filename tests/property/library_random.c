@@ -200,7 +200,7 @@ hone_library *library_random_new(hone_rng *r, const library_random_options *o)
     for (int k = 0; k < l->nfamilies; k++) twice = twice || strcmp(l->family[k].id, f->id) == 0;
     if (twice) continue;
     make_spec(r, o->odd, &f->spec);
-    f->machine_name = hone_arena_strdup(a, o->odd ? odd_text[hone_rng_below(r, ODD_TEXTS)] : "teaching");
+    f->machine_name = o->odd ? make_text(a, r, true) : "teaching";
     hone_hash_print(hone_hash_text(f->id), f->machine_hash);
     f->clock_hz = between(r, 1, 3000000000);
     f->fallback = o->odd && hone_rng_below(r, 4) == 0 ? NULL : make_text(a, r, o->odd);
