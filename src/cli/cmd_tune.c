@@ -18,6 +18,7 @@ static const hone_option options[] = {
   { "phase", HONE_OPTION_TEXT, 0, 0, NULL, "prefill|decode", "Which phase of the model.", false },
   { "batch", HONE_OPTION_INT, 1, 1 << 20, "1", "N", "Sequences the model works on at once.", false },
   { "context", HONE_OPTION_INT, 1, 1 << 30, NULL, "N", "Tokens of each sequence.", false },
+  { "tensor-parallel", HONE_OPTION_INT, 1, 1 << 16, "1", "N", "Shapes of one of N shards of the model.", false },
   { "store", HONE_OPTION_TEXT, 0, 0, NULL, "DIR", "Keep every evaluation in this store; made when absent.", false },
   { "resume", HONE_OPTION_FLAG, 0, 1, NULL, NULL, "Use what --store knows: simulations are not repeated, the best competes.", false },
   { "strategy", HONE_OPTION_TEXT, 0, 0, "evolutionary", "NAME", "Search strategy.", false },
@@ -192,9 +193,9 @@ static hone_status tune_with_store(cli_run *r, hone_tune_task *task, tune_progre
 /* An option that would do nothing is refused rather than ignored. */
 static hone_status check_together(const cli_run *r, hone_err *err)
 {
-  static const int of_operator[] = { CLI_OPERATOR, CLI_SIZE, CLI_OPTION }, of_model[] = { TUNE_PHASE, TUNE_BATCH, TUNE_CONTEXT };
+  static const int of_operator[] = { CLI_OPERATOR, CLI_SIZE, CLI_OPTION }, of_model[] = { TUNE_PHASE, TUNE_BATCH, TUNE_CONTEXT, TUNE_TENSOR_PARALLEL };
   bool model = r->value[TUNE_MODEL].given;
-  for (int i = 0; i < 3; i++) {
+  for (int i = 0; i < (model ? 3 : 4); i++) {
     int other = model ? of_operator[i] : of_model[i];
     if (r->value[other].given)
       return hone_err_set(err, HONE_USAGE, "tune.both", "--%s belongs to --%s, not to --%s", options[other].name,

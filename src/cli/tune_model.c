@@ -25,9 +25,10 @@ typedef struct {
   hone_tune_task *task;
   tune_progress *progress;
   hone_model_config config;
-  hone_phase phase;
-  hone_model_formats formats;
-  hone_model_memory memory;
+  hone_model_request request;
+  bool formats_chosen; /* by the user: an operator never falls back to another */
+  bool fell_back;
+  hone_model_memory memory, whole; /* of a shard; of the model */
   hone_model_list list;
   cli_problem problem; /* of the operator at hand; the machine stays */
   cli_table table, skipped;
@@ -37,10 +38,13 @@ typedef struct {
 
 static void add_shape(const hone_model_item *item, hone_text *out, json_t *sizes)
 {
-  for (int i = 0; i < item->nsizes; i++) {
-    hone_text_add(out, "%s%s=%" PRId64, i ? "," : "", item->size[i].name, item->size[i].value);
-    json_object_set_new(sizes, item->size[i].name, json_integer(item->size[i].value));
+  const hone_spec *s = &item->spec;
+  for (int i = 0; i < s->nsizes; i++) {
+    hone_text_add(out, "%s%s=%" PRId64, i ? "," : "", s->size[i].name, s->size[i].value);
+    json_object_set_new(sizes, s->size[i].name, json_integer(s->size[i].value));
   }
+  for (int i = 0; i < s->noptions && !item->supported; i++)
+    hone_text_add(out, ",%s=%s", s->option[i].name, s->option[i].value);
 }
 
 static void skip(campaign *c, const hone_model_item *item, const char *reason)
@@ -53,7 +57,7 @@ static void skip(campaign *c, const hone_model_item *item, const char *reason)
   cli_table_add(&c->skipped, "%" PRId64, item->count);
   cli_table_add(&c->skipped, "%s", shape.data ? shape.data : "");
   cli_table_add(&c->skipped, "%s", reason);
-  json_array_append_new(c->not_tuned, json_pack("{s:s, s:s, s:I, s:o, s:s}", "role", item->role, "operator", item->operator_name,
+  json_array_append_new(c->not_tuned, json_pack("{s:s, s:s, s:I, s:o, s:s}", "role", item->role, "operator", item->spec.operator_name,
                                                 "count", (json_int_t)item->count, "sizes", sizes, "reason", reason));
   hone_text_fini(&shape);
 }
@@ -109,12 +113,31 @@ static void add_to_totals(totals *t, const hone_model_item *item, const hone_tun
 static hone_status load_item(campaign *c, const hone_model_item *item, hone_err *err)
 {
   cli_problem *p = &c->problem;
-  hone_status st = cli_find_file(c->r, "spaces", item->operator_name, p->operator_path, sizeof p->operator_path, err);
-  if (st == HONE_OK)
-    st = hone_operator_load(p->operator_path, item->size, item->nsizes, item->format, item->nformats, item->option, item->noptions,
-                            &p->op, err);
+  hone_status st = cli_find_file(c->r, "spaces", item->spec.operator_name, p->operator_path, sizeof p->operator_path, err);
+  if (st == HONE_OK) st = hone_operator_load_spec(p->operator_path, &item->spec, &p->op, err);
   if (st == HONE_OK) st = cli_problem_make_space(c->r, p, err);
   return st;
+}
+
+/* In the formats of the model's file, or, where the machine cannot and the user did
+ * not choose them, in the model's own format. */
+static hone_status load_somehow(campaign *c, const hone_model_item *item, hone_err *err)
+{
+  hone_status st = load_item(c, item, err);
+  if (st != HONE_INFEASIBLE || c->formats_chosen || item->spec.nformats < 2 || strcmp(err->code, "schedule.format") != 0) return st;
+  hone_model_item plain = *item;
+  hone_err why;
+  plain.spec.nformats = 1;
+  plain.spec.format[0] = (hone_spec_format){ .format = c->config.format };
+  hone_err_init(&why);
+  cli_problem_fini(&c->problem);
+  if (load_item(c, &plain, &why) != HONE_OK) return st; /* the first reason is the better one */
+  if (!c->fell_back)
+    cli_warn(c->r, "model.format", "%s; such operators are tuned in %s instead, which moves more bytes", err->message,
+             hone_format_name(c->config.format));
+  c->fell_back = true;
+  hone_err_init(err);
+  return HONE_OK;
 }
 
 /* A role that cannot be tuned here (a format the machine lacks, say) is skipped
@@ -123,7 +146,7 @@ static hone_status tune_item(campaign *c, const hone_model_item *item, hone_err 
 {
   hone_tune_result x;
   hone_text label = { 0 };
-  hone_status st = item->supported ? load_item(c, item, err)
+  hone_status st = item->supported ? load_somehow(c, item, err)
                                    : hone_err_set(err, HONE_UNSUPPORTED, "model.not-yet", "%s", item->reason);
   if (st != HONE_OK) cli_problem_fini(&c->problem);
   if (st == HONE_INFEASIBLE || st == HONE_UNSUPPORTED) {
@@ -156,23 +179,28 @@ static hone_status tune_item(campaign *c, const hone_model_item *item, hone_err 
 
 /* ---- what to tune ------------------------------------------------------------- */
 
-/* --dtype: all three; --format weights=int8,cache=fp8: one. */
+/* The file's formats; --dtype: all of them; --format weights=int8,cache=fp8: one. */
 static hone_status choose_formats(campaign *c, hone_err *err)
 {
   const hone_option_value *v = c->r->value;
-  hone_format f = c->config.format;
-  hone_status st = v[CLI_DTYPE].given ? cli_format_find(v[CLI_DTYPE].text, &f, err) : HONE_OK;
-  c->formats = (hone_model_formats){ f, f, f };
+  hone_model_formats *f = &c->request.formats;
+  hone_format all;
   const struct {
     const char *name;
-    hone_format *format;
-  } parts[] = { { "activations=", &c->formats.activations }, { "weights=", &c->formats.weights }, { "cache=", &c->formats.cache } };
+    hone_format *format, *also;
+  } parts[] = { { "activations=", &f->activations, &f->inputs }, { "weights=", &f->weights, &f->other_weights }, { "cache=", &f->cache, &f->cache } };
+  *f = hone_model_formats_of(&c->config);
+  c->formats_chosen = v[CLI_DTYPE].given || v[CLI_FORMAT].nlist > 0;
+  hone_status st = v[CLI_DTYPE].given ? cli_format_find(v[CLI_DTYPE].text, &all, err) : HONE_OK;
+  if (st == HONE_OK && v[CLI_DTYPE].given) *f = (hone_model_formats){ all, all, all, all, all, false };
   for (int i = 0; i < v[CLI_FORMAT].nlist && st == HONE_OK; i++) {
     const char *item = v[CLI_FORMAT].list[i];
     size_t p = 0;
     while (p < 3 && strncmp(item, parts[p].name, strlen(parts[p].name)) != 0) p++;
     if (p == 3) return hone_err_set(err, HONE_USAGE, "option.value", "--format: '%.60s' is not activations=, weights= or cache=FORMAT", item);
     st = cli_format_find(item + strlen(parts[p].name), parts[p].format, err);
+    *parts[p].also = *parts[p].format;
+    if (p == 1) f->mxfp4_experts = false;
   }
   return st;
 }
@@ -189,16 +217,22 @@ static hone_status load_model(campaign *c, hone_err *err)
   const hone_option_value *v = c->r->value;
   char path[512];
   if (!v[TUNE_PHASE].given) return missing("phase", "--phase prefill or --phase decode", err);
-  if (!hone_phase_find(v[TUNE_PHASE].text, &c->phase))
+  if (!hone_phase_find(v[TUNE_PHASE].text, &c->request.phase))
     return hone_err_set(err, HONE_USAGE, "option.value", "--phase: '%.40s' is not prefill or decode", v[TUNE_PHASE].text);
   if (!v[TUNE_CONTEXT].given) return missing("context", "the tokens of each sequence, e.g. --context 4096", err);
+  c->request.batch = v[TUNE_BATCH].i;
+  c->request.context = v[TUNE_CONTEXT].i;
   hone_status st = cli_machine_load(c->r, &c->problem, err);
   if (st == HONE_OK) st = cli_find_file(c->r, "models", v[TUNE_MODEL].text, path, sizeof path, err);
   if (st == HONE_OK) st = hone_model_config_load(path, &c->config, err);
   if (st == HONE_OK) st = choose_formats(c, err);
-  if (st == HONE_OK)
-    st = hone_model_operators(&c->config, c->phase, v[TUNE_BATCH].i, v[TUNE_CONTEXT].i, &c->formats, &c->list, err);
-  if (st == HONE_OK) st = hone_model_memory_count(&c->config, v[TUNE_BATCH].i, v[TUNE_CONTEXT].i, &c->formats, &c->memory, err);
+  c->request.shards = 1;
+  if (st == HONE_OK) st = hone_model_memory_count(&c->config, &c->request, &c->whole, err);
+  c->request.shards = v[TUNE_TENSOR_PARALLEL].i;
+  if (st == HONE_OK) st = hone_model_operators(&c->config, &c->request, &c->list, err);
+  if (st == HONE_OK) st = hone_model_memory_count(&c->config, &c->request, &c->memory, err);
+  for (int i = 0; i < c->config.nnotes && st == HONE_OK; i++)
+    if (c->config.note[i].warning) cli_warn(c->r, c->config.note[i].code, "%s", c->config.note[i].text);
   return st;
 }
 
@@ -208,7 +242,8 @@ static json_t *capacity(campaign *c)
   int64_t deficit = hone_model_memory_deficit(&c->memory, &c->problem.machine);
   if (deficit > 0) {
     hone_text t = { 0 };
-    hone_text_add(&t, "the model does not fit %s: weights ", c->problem.machine.name);
+    hone_text_add(&t, "%s does not fit %s: weights ", c->request.shards > 1 ? "a shard of the model" : "the model",
+                  c->problem.machine.name);
     cli_text_bytes(&t, c->memory.weight_bytes);
     hone_text_add(&t, " and cache ");
     cli_text_bytes(&t, c->memory.cache_bytes);
@@ -266,16 +301,50 @@ static void add_totals_text(const campaign *c, hone_text *out)
   hone_text_add(out, " (the best is %.1f %% above it).\n", 100.0 * (t->best / t->bound - 1.0));
 }
 
+/* Name in the document, and value, of each format. */
+static json_t *formats_document(const hone_model_formats *f)
+{
+  return json_pack("{s:s, s:s, s:s, s:s, s:s, s:b}", "activations", hone_format_name(f->activations), "inputs",
+                   hone_format_name(f->inputs), "weights", hone_format_name(f->weights), "other_weights",
+                   hone_format_name(f->other_weights), "cache", hone_format_name(f->cache), "mxfp4_experts", f->mxfp4_experts);
+}
+
+static json_t *model_document(const campaign *c)
+{
+  const hone_model_request *q = &c->request;
+  json_t *left_out = json_array();
+  for (int i = 0; i < c->config.nnotes; i++)
+    if (!c->config.note[i].warning) json_array_append_new(left_out, json_string(c->config.note[i].text));
+  return json_pack("{s:s, s:s, s:I, s:I, s:I, s:I, s:I, s:o, s:o}", "architecture", c->config.architecture, "phase",
+                   hone_phase_name(q->phase), "batch", (json_int_t)q->batch, "context", (json_int_t)q->context, "tensor_parallel",
+                   (json_int_t)q->shards, "parameters", (json_int_t)c->whole.parameters, "active_parameters",
+                   (json_int_t)c->whole.active_parameters, "formats", formats_document(&q->formats), "left_out", left_out);
+}
+
+static void add_head_text(const campaign *c, hone_text *out)
+{
+  const hone_model_request *q = &c->request;
+  const hone_model_formats *f = &q->formats;
+  hone_text_add(out, "%s, %s, batch %" PRId64 ", context %" PRId64 ", on %s", c->config.architecture, hone_phase_name(q->phase),
+                q->batch, q->context, c->problem.machine.name);
+  if (q->shards > 1) hone_text_add(out, ", one of %" PRId64 " shards", q->shards);
+  hone_text_add(out, "\nformats: activations %s", hone_format_name(f->activations));
+  if (f->inputs != f->activations) hone_text_add(out, ", inputs of linear layers %s", hone_format_name(f->inputs));
+  hone_text_add(out, ", weights %s", hone_format_name(f->weights));
+  if (f->other_weights != f->weights) hone_text_add(out, " (lm_head, router, embedding and norms %s)", hone_format_name(f->other_weights));
+  hone_text_add(out, ", cache %s\n", hone_format_name(f->cache));
+  for (int i = 0; i < c->config.nnotes; i++)
+    if (!c->config.note[i].warning) hone_text_add(out, "note: %s\n", c->config.note[i].text);
+  hone_text_add(out, "\n");
+}
+
 static void report(campaign *c, json_t *fits, double elapsed_s)
 {
   cli_run *r = c->r;
-  const hone_option_value *v = r->value;
   hone_tune_status status = overall(&c->sum);
   r->document = json_object();
   json_object_set_new(r->document, "status", json_string(hone_tune_status_word(status)));
-  json_object_set_new(r->document, "model", json_pack("{s:s, s:s, s:I, s:I, s:I}", "architecture", c->config.architecture, "phase",
-                                                      hone_phase_name(c->phase), "batch", (json_int_t)v[TUNE_BATCH].i, "context",
-                                                      (json_int_t)v[TUNE_CONTEXT].i, "parameters", (json_int_t)c->memory.parameters));
+  json_object_set_new(r->document, "model", model_document(c));
   json_object_set_new(r->document, "machine", json_string(c->problem.machine.name));
   json_object_set_new(r->document, "capacity", fits);
   json_object_set(r->document, "operators", c->operators);
@@ -284,8 +353,7 @@ static void report(campaign *c, json_t *fits, double elapsed_s)
                                                       "bound_cycles", c->sum.bound));
   json_object_set_new(r->document, "seed", json_integer((json_int_t)c->task->seed));
   json_object_set_new(r->document, "elapsed_s", json_real(elapsed_s));
-  hone_text_add(&r->out, "%s, %s, batch %" PRId64 ", context %" PRId64 ", on %s\n\n", c->config.architecture, hone_phase_name(c->phase),
-                v[TUNE_BATCH].i, v[TUNE_CONTEXT].i, c->problem.machine.name);
+  add_head_text(c, &r->out);
   cli_table_print(&c->table, &r->out);
   add_totals_text(c, &r->out);
   hone_text_add(&r->out, "\nNot tuned:\n");

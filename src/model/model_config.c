@@ -1,5 +1,7 @@
 /* Reading config.json. jansson parses (duplicate keys refused) and gives the
- * line of a syntax error; for the rest the line is that of the key in the text. */
+ * line of a syntax error; for the rest the line is that of the key in the text.
+ * Read model_int.h first, then hone_model_config_load here, model_key.c (which
+ * architecture, which keys), model_layer.c (which layers have what). */
 #include "config.h"
 
 #include "model/model_config.h"
@@ -10,40 +12,15 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "model/model_int.h"
 
 enum { LARGEST_FILE = 16 << 20 };
-#define LARGEST_VALUE (INT64_C(1) << 30)
+#define LARGEST_VALUE (INT64_C(1) << 26) /* the product of two and a count of layers fits 128 bits, of two 64 */
 
-static const char *const architectures[] = {
-#define HONE_ARCHITECTURE(name) name,
-#include "model/architecture.def"
-#undef HONE_ARCHITECTURE
-};
-enum { NARCHITECTURES = sizeof architectures / sizeof architectures[0] };
-
-typedef enum { NEUTRAL, DECIDES, READ } key_kind;
-static const struct key {
-  const char *name;
-  key_kind kind;
-} keys[] = {
-    {"hidden_size", READ}, {"intermediate_size", READ}, {"num_hidden_layers", READ}, {"num_attention_heads", READ},
-    {"num_key_value_heads", READ}, {"head_dim", READ}, {"vocab_size", READ}, {"tie_word_embeddings", READ},
-    {"attention_bias", READ}, {"mlp_bias", READ}, {"torch_dtype", READ}, {"dtype", READ},
-#define HONE_CONFIG_KEY(name, kind) {name, kind},
-#include "model/config_key.def"
-#undef HONE_CONFIG_KEY
-};
-enum { NKEYS = sizeof keys / sizeof keys[0] };
-
-typedef struct {
-  const char *path;
-  char *text;
-  json_t *root;
-  hone_err *err;
-} reader;
+/* ---- diagnostics ------------------------------------------------------------------- */
 
 /* Line of the first "key" : in the text; 0 when there is none. */
-static int line_of(const reader *r, const char *key)
+static int line_of(const hone_model_reader *r, const char *key)
 {
   char quoted[96];
   snprintf(quoted, sizeof quoted, "\"%s\"", key);
@@ -59,8 +36,7 @@ static int line_of(const reader *r, const char *key)
   return 0;
 }
 
-static hone_status HONE_PRINTF(5, 6)
-    refuse(const reader *r, const char *key, hone_status s, const char *code, const char *fmt, ...)
+hone_status hone_model_refuse(const hone_model_reader *r, const char *key, hone_status s, const char *code, const char *fmt, ...)
 {
   char message[sizeof r->err->message];
   va_list ap;
@@ -73,181 +49,282 @@ static hone_status HONE_PRINTF(5, 6)
   return s;
 }
 
-static const json_t *find(const reader *r, const char *key) /* NULL when absent or null */
+void hone_model_note_add(hone_model_config *c, bool warning, const char *code, const char *fmt, ...)
+{
+  if (c->nnotes == HONE_MODEL_MAX_NOTES) return; /* more rows than places that add one */
+  hone_model_note *x = &c->note[c->nnotes++];
+  va_list ap;
+  va_start(ap, fmt);
+  int n = vsnprintf(x->text, sizeof x->text, fmt, ap);
+  va_end(ap);
+  if (n >= (int)sizeof x->text) memcpy(x->text + sizeof x->text - 10, " and more", 10);
+  x->warning = warning;
+  x->code = code;
+}
+
+/* ---- values ------------------------------------------------------------------------ */
+
+static const struct {
+  const char *model_type, *key;
+  int64_t value;
+} defaults[] = {
+#define HONE_MODEL_DEFAULT(type, key, value) {type, key, value},
+#include "model/model_default.def"
+#undef HONE_MODEL_DEFAULT
+};
+
+const json_t *hone_model_find(const hone_model_reader *r, const char *key)
 {
   const json_t *v = json_object_get(r->root, key);
   return v && !json_is_null(v) ? v : NULL;
 }
 
-static bool says_something(const json_t *v) /* not null, false, 0, "" or empty */
+/* Some keys of a nested file stand beside the language part. */
+static const json_t *find_around(const hone_model_reader *r, const char *key)
 {
-  if (json_is_integer(v)) return json_integer_value(v) != 0;
-  if (json_is_real(v)) return json_real_value(v) != 0;
-  if (json_is_string(v)) return json_string_length(v) > 0;
-  if (json_is_array(v)) return json_array_size(v) > 0;
-  if (json_is_object(v)) return json_object_size(v) > 0;
-  return json_is_true(v);
+  const json_t *v = hone_model_find(r, key);
+  if (!v) v = json_object_get(r->top, key);
+  return v && !json_is_null(v) ? v : NULL;
 }
 
-static hone_status read_count(const reader *r, const char *key, int64_t fallback, int64_t *out)
+hone_status hone_model_read_count(const hone_model_reader *r, const char *key, int64_t least, int64_t fallback, int64_t *out)
 {
-  const json_t *v = find(r, key);
-  *out = fallback;
-  if (!v && fallback > 0) return HONE_OK;
-  if (!v) return refuse(r, key, HONE_INPUT, "model.missing-key", "missing key '%s'", key);
-  if (!json_is_integer(v)) return refuse(r, key, HONE_INPUT, "model.type", "'%s' must be a whole number", key);
-  *out = json_integer_value(v);
-  if (*out >= 1 && *out <= LARGEST_VALUE) return HONE_OK;
-  return refuse(r, key, HONE_INPUT, "model.range", "'%s' = %lld is absurd", key, (long long)*out);
-}
-
-static hone_status read_flag(const reader *r, const char *key, bool *out)
-{
-  const json_t *v = find(r, key);
-  *out = v && json_is_true(v);
-  return !v || json_is_boolean(v) ? HONE_OK : refuse(r, key, HONE_INPUT, "model.type", "'%s' must be true or false", key);
-}
-
-static const char *architecture_at(void *arg, int i)
-{
-  (void)arg;
-  return architectures[i];
-}
-
-static const char *key_at(void *arg, int i)
-{
-  (void)arg;
-  return keys[i].name;
-}
-
-/* Which keys of the file change what is computed. */
-static void list_deciding(const reader *r, hone_text *out)
-{
-  for (int i = 0; i < NKEYS; i++)
-    if (keys[i].kind == DECIDES && says_something(json_object_get(r->root, keys[i].name)))
-      hone_text_add(out, "%s%s", out->length ? ", " : "", keys[i].name);
-}
-
-static hone_status unsupported_architecture(const reader *r, const char *name)
-{
-  const char *near = hone_text_nearest(name, NARCHITECTURES, architecture_at, NULL);
-  hone_text decided = {0};
-  list_deciding(r, &decided);
-  refuse(r, "architectures", HONE_UNSUPPORTED, "model.unsupported", "architecture '%s' is not supported; decided by %s", name,
-         decided.data ? decided.data : "its name alone");
-  hone_err_hint(r->err, "the nearest supported architecture is %s", near ? near : architectures[0]);
-  hone_text_fini(&decided);
-  return HONE_UNSUPPORTED;
-}
-
-static hone_status read_architecture(const reader *r, hone_model_config *c)
-{
-  const json_t *list = find(r, "architectures");
-  const char *name = json_string_value(json_array_get(list, 0));
-  if (!list) return refuse(r, "architectures", HONE_INPUT, "model.missing-key", "missing key 'architectures'");
-  if (!name || json_array_size(list) != 1)
-    return refuse(r, "architectures", HONE_INPUT, "model.type", "'architectures' must be a list of one name");
-  for (int i = 0; i < NARCHITECTURES; i++)
-    if (strcmp(name, architectures[i]) == 0) {
-      snprintf(c->architecture, sizeof c->architecture, "%s", name);
+  const json_t *v = hone_model_find(r, key);
+  *out = fallback < 0 ? 0 : fallback;
+  for (size_t i = 0; !v && i < sizeof defaults / sizeof defaults[0]; i++)
+    if (strcmp(defaults[i].model_type, r->architecture->model_type) == 0 && strcmp(defaults[i].key, key) == 0) {
+      *out = defaults[i].value;
       return HONE_OK;
     }
-  return unsupported_architecture(r, name);
+  if (!v && fallback != 0) return HONE_OK;
+  if (!v) return hone_model_refuse(r, key, HONE_INPUT, "model.missing-key", "missing key '%s'", key);
+  if (!json_is_integer(v)) return hone_model_refuse(r, key, HONE_INPUT, "model.type", "'%s' must be a whole number", key);
+  *out = json_integer_value(v);
+  if (*out >= least && *out <= LARGEST_VALUE) return HONE_OK;
+  return hone_model_refuse(r, key, HONE_INPUT, "model.range", "'%s' = %lld is absurd", key, (long long)*out);
 }
 
-static hone_status check_key(const reader *r, const char *name, const json_t *v)
+hone_status hone_model_read_flag(const hone_model_reader *r, const char *key, bool fallback, bool *out)
 {
-  for (int i = 0; i < NKEYS; i++) {
-    if (strcmp(name, keys[i].name) != 0) continue;
-    if (keys[i].kind != DECIDES || !says_something(v)) return HONE_OK;
-    return refuse(r, name, HONE_UNSUPPORTED, "model.unsupported", "'%s' changes what the model computes; not supported", name);
-  }
-  if (!says_something(v)) return HONE_OK;
-  refuse(r, name, HONE_UNSUPPORTED, "model.unknown-key", "unknown key '%s' may change what the model computes", name);
-  const char *near = hone_text_nearest(name, NKEYS, key_at, NULL);
-  if (near) hone_err_hint(r->err, "did you mean '%s'?", near);
-  return HONE_UNSUPPORTED;
+  const json_t *v = find_around(r, key);
+  *out = v ? json_is_true(v) : fallback;
+  if (!v || json_is_boolean(v)) return HONE_OK;
+  return hone_model_refuse(r, key, HONE_INPUT, "model.type", "'%s' must be true or false", key);
 }
 
-static hone_status check_keys(const reader *r)
+/* ---- parts of the model ------------------------------------------------------------ */
+
+static hone_status read_biases(const hone_model_reader *r)
 {
-  const char *name;
-  json_t *v;
-  hone_status s = HONE_OK;
-  json_object_foreach(r->root, name, v)
-  {
-    if (s == HONE_OK) s = check_key(r, name, v);
-  }
+  const hone_architecture *a = r->architecture;
+  hone_model_config *c = r->config;
+  bool attention = false;
+  hone_status s = hone_model_read_flag(r, "attention_bias", false, &attention);
+  if (s == HONE_OK) s = hone_model_read_flag(r, "mlp_bias", false, &c->mlp_bias);
+  if (s != HONE_OK) return s;
+  const char *wrong = c->mlp_bias && !a->mlp_bias ? "mlp_bias" : NULL;
+  if (attention && a->qkv_bias == BIAS_NONE) wrong = "attention_bias";
+  if (wrong) return hone_model_refuse(r, wrong, HONE_UNSUPPORTED, "model.unsupported", "%s has no '%s'", a->name, wrong);
+  c->qkv_bias = a->qkv_bias == BIAS_ALWAYS || (a->qkv_bias == BIAS_KEY && attention);
+  c->o_bias = a->o_bias == BIAS_KEY && attention;
+  return HONE_OK;
+}
+
+static hone_status read_rotary(const hone_model_reader *r)
+{
+  hone_model_config *c = r->config;
+  const json_t *part = hone_model_find(r, "partial_rotary_factor");
+  double factor = part ? json_number_value(part) : 1;
+  if (factor <= 0 || factor > 1)
+    return hone_model_refuse(r, "partial_rotary_factor", HONE_INPUT, "model.range", "'partial_rotary_factor' must be above 0 and at most 1");
+  c->rotary_dim = (int64_t)((double)c->head_dim * factor);
+  if (c->rotary_dim < 1) c->rotary_dim = 1;
+  return HONE_OK;
+}
+
+static hone_status read_heads(const hone_model_reader *r)
+{
+  hone_model_config *c = r->config;
+  hone_status s = hone_model_read_count(r, "num_attention_heads", 1, 0, &c->heads);
+  if (s == HONE_OK) s = hone_model_read_count(r, "num_key_value_heads", 1, c->heads, &c->kv_heads);
+  if (s == HONE_OK && c->heads % c->kv_heads != 0)
+    s = hone_model_refuse(r, "num_key_value_heads", HONE_INPUT, "model.range", "num_attention_heads = %lld is no multiple of %lld",
+                          (long long)c->heads, (long long)c->kv_heads);
+  if (s == HONE_OK) s = hone_model_read_count(r, "head_dim", 1, -1, &c->head_dim);
+  if (s != HONE_OK || c->head_dim > 0) return s == HONE_OK ? read_rotary(r) : s;
+  if (c->hidden % c->heads != 0)
+    return hone_model_refuse(r, "hidden_size", HONE_INPUT, "model.range", "hidden_size = %lld is no multiple of num_attention_heads",
+                             (long long)c->hidden);
+  c->head_dim = c->hidden / c->heads;
+  return read_rotary(r);
+}
+
+static hone_status read_latent(const hone_model_reader *r)
+{
+  hone_model_config *c = r->config;
+  hone_status s = hone_model_read_count(r, "num_attention_heads", 1, 0, &c->heads);
+  if (s == HONE_OK) s = hone_model_read_count(r, "q_lora_rank", 0, -1, &c->q_rank);
+  if (s == HONE_OK) s = hone_model_read_count(r, "kv_lora_rank", 1, 0, &c->kv_rank);
+  if (s == HONE_OK) s = hone_model_read_count(r, "qk_nope_head_dim", 1, 0, &c->nope_dim);
+  if (s == HONE_OK) s = hone_model_read_count(r, "qk_rope_head_dim", 1, 0, &c->rope_dim);
+  if (s == HONE_OK) s = hone_model_read_count(r, "v_head_dim", 1, 0, &c->value_dim);
+  c->kv_heads = c->heads; /* num_key_value_heads says nothing here: the latent has no heads */
+  c->head_dim = c->nope_dim + c->rope_dim;
+  c->rotary_dim = c->rope_dim;
   return s;
 }
 
-static hone_status read_heads(const reader *r, hone_model_config *c)
-{
-  hone_status s = read_count(r, "num_attention_heads", 0, &c->heads);
-  if (s == HONE_OK) s = read_count(r, "num_key_value_heads", c->heads, &c->kv_heads);
-  if (s == HONE_OK && c->heads % c->kv_heads != 0)
-    s = refuse(r, "num_key_value_heads", HONE_INPUT, "model.range", "num_attention_heads = %lld is no multiple of %lld",
-               (long long)c->heads, (long long)c->kv_heads);
-  if (s == HONE_OK && !find(r, "head_dim") && c->hidden % c->heads != 0)
-    s = refuse(r, "hidden_size", HONE_INPUT, "model.range", "hidden_size = %lld is no multiple of num_attention_heads",
-               (long long)c->hidden);
-  return s == HONE_OK ? read_count(r, "head_dim", c->hidden / c->heads, &c->head_dim) : s;
-}
+/* ---- formats ----------------------------------------------------------------------- */
 
-static hone_status read_formats(const reader *r, hone_model_config *c)
+static hone_status read_dtype(const hone_model_reader *r)
 {
   static const struct {
     const char *torch;
     hone_format format;
   } dtypes[] = {{"bfloat16", HONE_FORMAT_BF16}, {"float16", HONE_FORMAT_FP16}, {"float32", HONE_FORMAT_FP32}};
-  const char *key = find(r, "torch_dtype") ? "torch_dtype" : "dtype";
-  const char *text = json_string_value(find(r, key)), *act = json_string_value(find(r, "hidden_act"));
-  if (find(r, "hidden_act") && (!act || strcmp(act, "silu") != 0))
-    return refuse(r, "hidden_act", HONE_UNSUPPORTED, "model.unsupported", "the gate's activation must be silu");
-  c->format = HONE_FORMAT_BF16;
-  if (!find(r, key)) return HONE_OK;
+  const char *key = find_around(r, "torch_dtype") ? "torch_dtype" : "dtype";
+  const char *text = json_string_value(find_around(r, key));
+  r->config->format = HONE_FORMAT_BF16;
+  if (!find_around(r, key)) return HONE_OK;
   for (size_t i = 0; text && i < sizeof dtypes / sizeof dtypes[0]; i++)
     if (strcmp(text, dtypes[i].torch) == 0) {
-      c->format = dtypes[i].format;
+      r->config->format = dtypes[i].format;
       return HONE_OK;
     }
-  refuse(r, key, HONE_UNSUPPORTED, "model.unsupported", "number format '%s' is not supported", text ? text : "(not a name)");
+  hone_model_refuse(r, key, HONE_UNSUPPORTED, "model.unsupported", "number format '%.60s' is not supported", text ? text : "(not a name)");
   hone_err_hint(r->err, "formats: bfloat16, float16, float32");
   return HONE_UNSUPPORTED;
 }
 
-static hone_status read_config(const reader *r, hone_model_config *c)
+static hone_status read_quantization(const hone_model_reader *r)
 {
-  if (!json_is_object(r->root)) return refuse(r, "", HONE_INPUT, "model.type", "a model configuration is one JSON object");
-  hone_status s = read_architecture(r, c);
-  if (s == HONE_OK) s = check_keys(r);
-  if (s == HONE_OK) s = read_count(r, "hidden_size", 0, &c->hidden);
-  if (s == HONE_OK) s = read_count(r, "intermediate_size", 0, &c->intermediate);
-  if (s == HONE_OK) s = read_count(r, "num_hidden_layers", 0, &c->layers);
-  if (s == HONE_OK) s = read_count(r, "vocab_size", 0, &c->vocabulary);
-  if (s == HONE_OK) s = read_heads(r, c);
-  if (s == HONE_OK) s = read_flag(r, "tie_word_embeddings", &c->tied_embeddings);
-  if (s == HONE_OK) s = read_flag(r, "attention_bias", &c->attention_bias);
-  if (s == HONE_OK) s = read_flag(r, "mlp_bias", &c->mlp_bias);
-  return s == HONE_OK ? read_formats(r, c) : s;
+  static const struct {
+    const char *method;
+    hone_format linear;
+    bool mxfp4_experts;
+  } rows[] = {
+#define HONE_QUANTIZATION(method, linear, mxfp4) {method, HONE_FORMAT_##linear, mxfp4},
+#include "model/quantization.def"
+#undef HONE_QUANTIZATION
+  };
+  hone_model_config *c = r->config;
+  const json_t *q = find_around(r, "quantization_config"), *kind = json_object_get(q, "fmt");
+  const char *method = json_string_value(json_object_get(q, "quant_method"));
+  c->linear = c->format;
+  if (!q) return HONE_OK;
+  for (size_t i = 0; method && i < sizeof rows / sizeof rows[0]; i++) {
+    if (strcmp(method, rows[i].method) != 0) continue;
+    if (rows[i].linear != HONE_FORMAT_COUNT) c->linear = rows[i].linear;
+    if (json_is_string(kind) && strcmp(json_string_value(kind), "e5m2") == 0) c->linear = HONE_FORMAT_FP8E5M2;
+    c->mxfp4_experts = rows[i].mxfp4_experts;
+    if (c->mxfp4_experts)
+      hone_model_note_add(c, true, "model.format", "the experts are stored as mxfp4 (4.25 bits); memory counts them so, operators read them as %s",
+                          hone_format_name(c->format));
+    return HONE_OK;
+  }
+  hone_model_refuse(r, "quantization_config", HONE_UNSUPPORTED, "model.unsupported", "quantization method '%.60s' is not supported",
+                    method ? method : "(no quant_method)");
+  hone_err_hint(r->err, "methods: fp8, fbgemm_fp8, mxfp4; or take the file of the model before quantization, and --format weights=FORMAT");
+  return HONE_UNSUPPORTED;
+}
+
+static hone_status read_gate(const hone_model_reader *r)
+{
+  static const struct {
+    const char *activation, *gate;
+  } rows[] = {{"silu", "silu_mul"}, {"gelu_pytorch_tanh", "gelu_mul"}, {"gelu", "gelu_mul"}, {"gelu_new", "gelu_mul"}};
+  bool gelu = r->architecture->scaled_embedding; /* Gemma's default */
+  const char *key = hone_model_find(r, "hidden_activation") ? "hidden_activation" : "hidden_act";
+  const json_t *v = hone_model_find(r, key);
+  const char *name = v ? json_string_value(v) : gelu ? "gelu" : "silu";
+  for (size_t i = 0; name && i < sizeof rows / sizeof rows[0]; i++)
+    if (strcmp(name, rows[i].activation) == 0) {
+      r->config->gate = rows[i].gate;
+      return HONE_OK;
+    }
+  return hone_model_refuse(r, key, HONE_UNSUPPORTED, "model.unsupported", "the gate's activation must be silu or gelu");
+}
+
+/* ---- the whole --------------------------------------------------------------------- */
+
+static void copy_structure(const hone_model_reader *r)
+{
+  const hone_architecture *a = r->architecture;
+  hone_model_config *c = r->config;
+  const json_t *cap = hone_model_find(r, "attn_logit_softcapping"), *logits = hone_model_find(r, "final_logit_softcapping");
+  c->fused_qkv = a->fused_qkv;
+  c->fused_gate_up = a->fused_gate_up;
+  c->post_norms = a->post_norms;
+  c->qk_norm = a->qk_norm;
+  c->sinks = a->sinks;
+  c->scaled_embedding = a->scaled_embedding;
+  c->attention_softcap = json_number_value(cap) != 0;
+  c->logit_softcap = json_number_value(logits) != 0;
+  c->shards = 1;
+  c->whole_vocabulary = c->vocabulary;
+}
+
+static hone_status read_prediction_layers(const hone_model_reader *r)
+{
+  int64_t n;
+  hone_status s = hone_model_read_count(r, "num_nextn_predict_layers", 0, -1, &n);
+  if (s == HONE_OK && n > 0)
+    hone_model_note_add(r->config, false, "model.left-out",
+                        "%lld layer(s) for multi-token prediction (num_nextn_predict_layers) are neither listed nor counted", (long long)n);
+  return s;
+}
+
+static hone_status read_config(hone_model_reader *r)
+{
+  hone_model_config *c = r->config;
+  if (!json_is_object(r->root)) return hone_model_refuse(r, "", HONE_INPUT, "model.type", "a model configuration is one JSON object");
+  hone_status s = hone_model_read_architecture(r);
+  if (s == HONE_OK) s = hone_model_check_keys(r);
+  if (s == HONE_OK) s = hone_model_read_count(r, "hidden_size", 1, 0, &c->hidden);
+  if (s == HONE_OK) s = hone_model_read_count(r, "intermediate_size", 1, 0, &c->intermediate);
+  if (s == HONE_OK) s = hone_model_read_count(r, "num_hidden_layers", 1, 0, &c->layers);
+  if (s == HONE_OK) s = hone_model_read_count(r, "vocab_size", 1, 0, &c->vocabulary);
+  if (s == HONE_OK) s = r->architecture->latent ? read_latent(r) : read_heads(r);
+  if (s == HONE_OK) s = hone_model_read_flag(r, "tie_word_embeddings", r->architecture->tied, &c->tied_embeddings);
+  if (s == HONE_OK) s = read_biases(r);
+  if (s == HONE_OK) s = hone_model_read_windows(r);
+  if (s == HONE_OK) s = hone_model_read_experts(r);
+  if (s == HONE_OK) s = read_prediction_layers(r);
+  if (s == HONE_OK) s = read_gate(r);
+  if (s == HONE_OK) s = read_dtype(r);
+  if (s == HONE_OK) s = read_quantization(r);
+  if (s == HONE_OK) copy_structure(r);
+  return s;
 }
 
 hone_status hone_model_config_load(const char *path, hone_model_config *out, hone_err *err)
 {
-  reader r = {.path = path, .err = err};
+  char *text;
   size_t n;
   json_error_t why;
   hone_model_config c = {0};
-  hone_status s = hone_text_load(path, LARGEST_FILE, &r.text, &n, err);
+  hone_status s = hone_text_load(path, LARGEST_FILE, &text, &n, err);
   if (s != HONE_OK) return s;
-  r.root = json_loadb(r.text, n, JSON_REJECT_DUPLICATES, &why);
-  if (!r.root) {
+  json_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &why);
+  if (!root) {
     s = hone_err_set(err, HONE_INPUT, "model.syntax", "%s", why.text);
     hone_err_at(err, path, why.line, why.column);
-  } else
-    s = read_config(&r, &c);
+  } else {
+    hone_model_reader r = {.path = path, .text = text, .top = root, .root = root, .config = &c, .err = err};
+    s = read_config(&r);
+  }
   if (s == HONE_OK) *out = c;
-  json_decref(r.root);
-  free(r.text);
+  json_decref(root);
+  free(text);
   return s;
+}
+
+hone_model_formats hone_model_formats_of(const hone_model_config *c)
+{
+  return (hone_model_formats){.activations = c->format,
+                              .inputs = c->linear,
+                              .weights = c->linear,
+                              .other_weights = c->format,
+                              .cache = c->format,
+                              .mxfp4_experts = c->mxfp4_experts};
 }
