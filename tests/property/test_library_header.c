@@ -232,6 +232,60 @@ START_TEST(headers_answer_as_the_library)
 }
 END_TEST
 
+/* The header's code under the sanitizers, where the compiler has them. */
+START_TEST(no_undefined_behaviour)
+{
+  const char *flags = "-std=c99 -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined";
+  hone_text t = {0};
+  hone_rng r;
+  int seen[3] = {0};
+  add(&t, "int main(void) { return 0; }\n");
+  save("probe.c", &t);
+  hone_text_clear(&t);
+  if (!command("%s %s probe.c -o probe 2> messages && ./probe", c_compiler, flags)) {
+    printf("no sanitizers: skipped\n");
+    hone_text_fini(&t);
+    return;
+  }
+  hone_rng_init(&r, SEED + 1);
+  hone_library *l = library_random_new(&r, &(library_random_options){"odd", 10, 30, false, true});
+  write_program(l, l);
+  ask(&r, l, true, QUERIES, &t, seen);
+  ck_assert(command("%s %s driver.c use.c -o driver && ./driver < questions > answers", c_compiler, flags));
+  compare_answers(0, "sanitizers", &t);
+  hone_text_fini(&t);
+  hone_library_free(l);
+}
+END_TEST
+
+START_TEST(parameters_are_read_from_schedules)
+{
+  static const char program[] =
+      "#include \"lib.h\"\n"
+      "#define GIVES(s, name, v) (x = -5, lib_parameter(s, name, &x) == 1 && x == (v))\n"
+      "#define NONE(s, name) (x = -5, lib_parameter(s, name, &x) == 0 && x == -5)\n"
+      "int main(void)\n{\n"
+      "  const char *s = \"split.core.m=2 tile.1.m=64 tile.1.mm=65 order.1=m,n at.W.1=bypass depth.X.1=2\";\n"
+      "  int64_t x;\n"
+      "  if (!GIVES(s, \"split.core.m\", 2) || !GIVES(s, \"tile.1.m\", 64) || !GIVES(s, \"tile.1.mm\", 65)) return 1;\n"
+      "  if (!GIVES(s, \"depth.X.1\", 2) || !NONE(s, \"order.1\") || !NONE(s, \"at.W.1\") || !NONE(s, \"tile.1\")) return 2;\n"
+      "  if (!NONE(s, \"\") || !NONE(s, \"m\") || !NONE(s, \"tile.1.m=64\") || !NONE(\"\", \"m\") || !NONE(NULL, \"m\")) return 3;\n"
+      "  if (!GIVES(\"a=9223372036854775807\", \"a\", INT64_MAX) || !NONE(\"a=9223372036854775808\", \"a\")) return 4;\n"
+      "  if (!NONE(\"a=1x\", \"a\") || !NONE(\"a= b=1\", \"a\") || !GIVES(\"  a=0  b=1 \", \"b\", 1)) return 5;\n"
+      "  return 0;\n}\n";
+  hone_text t = {0};
+  hone_rng r;
+  hone_rng_init(&r, SEED);
+  hone_library *l = library_random_new(&r, &(library_random_options){"lib", 1, 1, true, false});
+  write_program(l, l);
+  add(&t, program);
+  save("parameter.c", &t);
+  ck_assert(command("%s -std=c99 " WARNINGS " parameter.c -o parameter && ./parameter", c_compiler));
+  hone_text_fini(&t);
+  hone_library_free(l);
+}
+END_TEST
+
 /* Every compiler and standard at hand, optimised too, where gcc looks deeper. */
 START_TEST(no_warnings_from_any_compiler)
 {
@@ -277,6 +331,8 @@ int main(void)
   tcase_set_timeout(t, 3600);
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, headers_answer_as_the_library);
+  tcase_add_test(t, no_undefined_behaviour);
+  tcase_add_test(t, parameters_are_read_from_schedules);
   tcase_add_test(t, no_warnings_from_any_compiler);
   tcase_add_test(t, a_name_used_twice_is_an_error);
   suite_add_tcase(s, t);
