@@ -115,6 +115,14 @@ void cli_problem_fini(cli_problem *p);
  * --data, the current directory and the installed data. NOT_FOUND names the nearest. */
 hone_status cli_find_file(const cli_run *r, const char *kind, const char *name, char *path, size_t n, hone_err *err);
 
+/* What there is of a kind in those places: names without extension, sorted, each once. */
+enum { CLI_MAX_NAMES = 256 };
+typedef struct {
+  char name[CLI_MAX_NAMES][64];
+  int n;
+} cli_names;
+void cli_list_names(const cli_run *r, const char *kind, cli_names *out);
+
 void cli_problem_label(const cli_problem *p, hone_text *out); /* "matmul m=8,n=4096,k=4096 bf16" */
 
 hone_status cli_format_find(const char *name, hone_format *out, hone_err *err);

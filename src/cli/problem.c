@@ -11,7 +11,7 @@
 #include "base/arena.h"
 #include "cli/cli.h"
 
-enum { MAX_ITEMS = 64, MAX_NAMES = 256, SCHEDULE_BYTES = 1 << 16 };
+enum { MAX_ITEMS = 64, SCHEDULE_BYTES = 1 << 16 };
 
 /* ---- finding files ---------------------------------------------------------- */
 
@@ -37,14 +37,9 @@ static roots roots_of(const cli_run *r)
   return x;
 }
 
-typedef struct {
-  char name[MAX_NAMES][64];
-  int n;
-} names;
-
 static const char *name_at(void *arg, int i)
 {
-  return ((names *)arg)->name[i];
+  return ((cli_names *)arg)->name[i];
 }
 
 static int by_name(const void *a, const void *b)
@@ -53,11 +48,11 @@ static int by_name(const void *a, const void *b)
 }
 
 /* Names without extension of the files in a folder. */
-static void list_folder(const char *path, names *out)
+static void list_folder(const char *path, cli_names *out)
 {
   DIR *d = opendir(path);
   if (!d) return;
-  for (struct dirent *e; (e = readdir(d)) && out->n < MAX_NAMES;) {
+  for (struct dirent *e; (e = readdir(d)) && out->n < CLI_MAX_NAMES;) {
     const char *dot = strrchr(e->d_name, '.');
     if (!dot || dot == e->d_name || (strcmp(dot, ".yaml") != 0 && strcmp(dot, ".json") != 0)) continue;
     snprintf(out->name[out->n++], sizeof out->name[0], "%.*s", (int)(dot - e->d_name), e->d_name);
@@ -65,17 +60,28 @@ static void list_folder(const char *path, names *out)
   closedir(d);
 }
 
-static hone_status not_found(const char *kind, const char *name, const roots *where, hone_err *err)
+void cli_list_names(const cli_run *r, const char *kind, cli_names *out)
 {
-  names all = { .n = 0 };
+  roots where = roots_of(r);
   char path[600];
-  for (int i = 0; i < where->n; i++)
+  out->n = 0;
+  for (int i = 0; i < where.n; i++)
     for (size_t p = 0; p < sizeof places / sizeof places[0]; p++) {
       if (strcmp(places[p].kind, kind) != 0) continue;
-      snprintf(path, sizeof path, "%s/%s", where->root[i], places[p].folder);
-      list_folder(path, &all);
+      snprintf(path, sizeof path, "%s/%s", where.root[i], places[p].folder);
+      list_folder(path, out);
     }
-  qsort(all.name, (size_t)all.n, sizeof all.name[0], by_name); /* readdir has no order */
+  qsort(out->name, (size_t)out->n, sizeof out->name[0], by_name); /* readdir has no order */
+  int n = 0;
+  for (int i = 0; i < out->n; i++)
+    if (n == 0 || strcmp(out->name[n - 1], out->name[i]) != 0) memmove(out->name[n++], out->name[i], sizeof out->name[0]);
+  out->n = n;
+}
+
+static hone_status not_found(const cli_run *r, const char *kind, const char *name, hone_err *err)
+{
+  cli_names all;
+  cli_list_names(r, kind, &all);
   int one = (int)strlen(kind) - 1;                             /* "machines" -> "machine" */
   hone_err_set(err, HONE_INPUT, strcmp(kind, "spaces") == 0 ? "operator.unknown" : "file.not-found", "no %s named '%.100s'",
                strcmp(kind, "spaces") == 0 ? "operator" : one == 7 ? "machine" : "model", name);
@@ -106,7 +112,7 @@ hone_status cli_find_file(const cli_run *r, const char *kind, const char *name, 
         snprintf(path, n, "%s/%s/%s%s", where.root[i], places[p].folder, name, extension[e]);
         if (readable(path)) return HONE_OK;
       }
-  return not_found(kind, name, &where, err);
+  return not_found(r, kind, name, err);
 }
 
 /* ---- name=value lists ------------------------------------------------------- */

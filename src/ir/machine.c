@@ -1,5 +1,4 @@
-/* Machines once loaded: canonical print, identity, look-ups; and where the
- * values of a text came from. */
+/* Machines once loaded: canonical print, identity, look-ups, peaks. */
 #include "config.h"
 
 #include "ir/machine.h"
@@ -155,31 +154,34 @@ hone_hash hone_machine_hash(const hone_machine *m)
   return h;
 }
 
-static void explain_tree(const hone_tree_set *set, const hone_tree *t, hone_text *out)
+hone_rate hone_engine_macs(const hone_machine *m, const hone_engine *e, const hone_array_rate *r)
 {
-  for (int i = 0; t->block && i < t->n; i++)
-    explain_tree(set, t->child[i], out);
-  if (t->block) return;
-  hone_text path = {0};
-  hone_tree_path(t, &path);
-  hone_text_add(out, "%s =", path.data);
-  hone_text_fini(&path);
-  for (int i = 0; i < t->n; i++)
-    hone_text_add(out, "%s %s", i ? "," : "", t->text[i]);
-  if (t->assumed) hone_text_add(out, " (assumed)");
-  if (strcmp(t->file, set->path[0]) != 0) {
-    const char *slash = strrchr(t->file, '/');
-    hone_text_add(out, " (inherited from %s)", slash ? slash + 1 : t->file);
-  }
-  if (t->source) hone_text_add(out, " # %s", t->source);
-  hone_text_add(out, "\n");
+  int64_t each = e->kind == HONE_ENGINE_MATRIX ? (int64_t)e->matrix.rows * e->matrix.columns : hone_machine_pes(m, m->nlevels);
+  return (hone_rate){each * r->cycles_per_row_den, r->cycles_per_row_num};
 }
 
-hone_status hone_machine_explain(const char *path, hone_text *out, hone_err *err)
+static void add_peak(hone_peak *out, int *n, int max, const hone_array_rate *r, double macs)
 {
-  hone_tree_set set;
-  hone_status s = hone_tree_load(path, &set, err);
-  if (s == HONE_OK) explain_tree(&set, set.root, out);
-  hone_tree_fini(&set);
-  return s;
+  for (int i = 0; i < *n; i++) {
+    hone_array_rate have = {.a = out[i].a, .b = out[i].b, .accumulator = out[i].accumulator};
+    if (!hone_array_rate_fits(&have, r->a, r->b, r->accumulator)) continue;
+    out[i].macs_per_cycle += macs;
+    return;
+  }
+  if (*n < max) out[(*n)++] = (hone_peak){r->a, r->b, r->accumulator, macs};
+}
+
+int hone_machine_peaks(const hone_machine *m, hone_peak *out, int max)
+{
+  int n = 0;
+  for (int e = 0; e < m->nengines; e++) {
+    const hone_engine *x = &m->engine[e];
+    const hone_array_rate *rate = x->kind == HONE_ENGINE_PE ? x->pe.rate : x->matrix.rate;
+    int nrates = x->kind == HONE_ENGINE_PE ? x->pe.nrates : x->matrix.nrates; /* a vector engine has none */
+    for (int i = 0; i < nrates; i++) {
+      hone_rate macs = hone_engine_macs(m, x, &rate[i]);
+      add_peak(out, &n, max, &rate[i], (double)macs.num / (double)macs.den);
+    }
+  }
+  return n;
 }

@@ -176,9 +176,6 @@ typedef struct {
 
 /* The text is described in docs/formats.md. */
 hone_status hone_machine_load(const char *path, hone_machine *out, hone_err *err);
-/* One line per value of the text: field path, value, whether assumed, the file it
- * was inherited from, source. */
-hone_status hone_machine_explain(const char *path, hone_text *out, hone_err *err);
 void hone_machine_print(const hone_machine *m, hone_text *out); /* canonical resolved values, no names or sources */
 hone_hash hone_machine_hash(const hone_machine *m);
 int hone_machine_cores(const hone_machine *m); /* product of the core axes */
@@ -188,6 +185,14 @@ int hone_machine_find_memory(const hone_machine *m, const char *name); /* -1 */
 /* Whether a rate is for these operands, in either order, summed in this format. */
 bool hone_array_rate_fits(const hone_array_rate *r, hone_format a, hone_format b, hone_format acc);
 const hone_array_rate *hone_machine_find_rate(const hone_matrix *x, hone_format a, hone_format b, hone_format acc); /* NULL; a, b in either order */
+/* Multiply-adds per base cycle of one engine (all processing elements) at a rate. */
+hone_rate hone_engine_macs(const hone_machine *m, const hone_engine *e, const hone_array_rate *r);
+/* Peaks of one core, all its engines together, by formats in the order of the text. */
+typedef struct {
+  hone_format a, b, accumulator;
+  double macs_per_cycle;
+} hone_peak;
+int hone_machine_peaks(const hone_machine *m, hone_peak *out, int max);
 /* Sustained DRAM streaming, bytes per base cycle: bandwidth x available_permille. */
 hone_rate hone_machine_dram_stream(const hone_machine *m);
 

@@ -39,17 +39,17 @@ const hone_field_table hone_fields_memory = {{
     {.key = "accepts", .type = HONE_FIELD_WORDS, AT(accepts), .words = accept_words, .optional = true},
     {.key = "align", .type = HONE_FIELD_BYTES, AT(align_bytes), .min = 1, .max = 1 << 20},
     {.key = "banks", .type = HONE_FIELD_COUNT, AT(banks), .min = 1, .max = 1 << 16},
-    {.key = "ports", .type = HONE_FIELD_COUNT, AT(ports), .min = 1, .max = 1 << 10},
-    {.key = "bank_width", .type = HONE_FIELD_BYTES, AT(bank_bytes), .min = 1, .max = 1 << 20, .optional = true},
-    {.key = "bandwidth", .type = HONE_FIELD_BANDWIDTH, AT(bandwidth), .optional = true, .unlimited = true},
+    {.key = "ports", .type = HONE_FIELD_COUNT, AT(ports), .min = 1, .max = 1 << 10, .idle = HONE_IDLE_YES},
+    {.key = "bank_width", .type = HONE_FIELD_BYTES, AT(bank_bytes), .min = 1, .max = 1 << 20, .optional = true, .idle = HONE_IDLE_YES},
+    {.key = "bandwidth", .type = HONE_FIELD_BANDWIDTH, AT(bandwidth), .optional = true, .unlimited = true, .idle = HONE_IDLE_ON_CHIP},
     {.key = "read_bandwidth", .type = HONE_FIELD_OTHER, .optional = true}, /* into bandwidth */
-    {.key = "write_bandwidth", .type = HONE_FIELD_BANDWIDTH, AT(write_bandwidth), .optional = true, .unlimited = true, .quiet = true},
-    {.key = "latency", .type = HONE_FIELD_CYCLES, AT(latency_cycles), .max = HONE_LARGEST_CYCLES},
+    {.key = "write_bandwidth", .type = HONE_FIELD_BANDWIDTH, AT(write_bandwidth), .optional = true, .unlimited = true, .quiet = true, .idle = HONE_IDLE_YES},
+    {.key = "latency", .type = HONE_FIELD_CYCLES, AT(latency_cycles), .max = HONE_LARGEST_CYCLES, .idle = HONE_IDLE_ON_CHIP},
     {.key = "read_energy", .type = HONE_FIELD_ENERGY_PER_BYTE, AT(read_fj_per_byte), .min = 1, .max = LARGEST_ENERGY,
      .optional = true, .absent = -1},
     {.key = "write_energy", .type = HONE_FIELD_ENERGY_PER_BYTE, AT(write_fj_per_byte), .min = 1, .max = LARGEST_ENERGY,
      .optional = true, .absent = -1},
-    {.key = "cache", .type = HONE_FIELD_BOOL, AT(cache), .optional = true},
+    {.key = "cache", .type = HONE_FIELD_BOOL, AT(cache), .optional = true, .idle = HONE_IDLE_YES},
 }};
 #undef OWNER
 
@@ -64,15 +64,15 @@ const hone_field_table hone_fields_dram = {{
 #define OWNER hone_fanout
 const hone_field_table hone_fields_axis = {{
     {.key = "size", .type = HONE_FIELD_COUNT, AT(size), .min = 1, .max = 1 << 12},
-    {.key = "multicast", .type = HONE_FIELD_BOOL, AT(multicast)},
-    {.key = "reduce", .type = HONE_FIELD_BOOL, AT(reduce)},
+    {.key = "multicast", .type = HONE_FIELD_BOOL, AT(multicast), .idle = HONE_IDLE_YES},
+    {.key = "reduce", .type = HONE_FIELD_BOOL, AT(reduce), .idle = HONE_IDLE_YES},
     {.key = "below", .type = HONE_FIELD_OTHER, .optional = true},
     {.key = "link", .type = HONE_FIELD_OTHER, .optional = true},
 }};
 
 const hone_field_table hone_fields_link = {{
-    {.key = "bandwidth", .type = HONE_FIELD_BANDWIDTH, AT(link_bandwidth)},
-    {.key = "latency", .type = HONE_FIELD_CYCLES, AT(link_latency_cycles), .max = HONE_LARGEST_CYCLES},
+    {.key = "bandwidth", .type = HONE_FIELD_BANDWIDTH, AT(link_bandwidth), .idle = HONE_IDLE_YES},
+    {.key = "latency", .type = HONE_FIELD_CYCLES, AT(link_latency_cycles), .max = HONE_LARGEST_CYCLES, .idle = HONE_IDLE_YES},
 }};
 #undef OWNER
 
@@ -148,7 +148,7 @@ const hone_field_table hone_fields_dma = {{
     {.key = "in_flight", .type = HONE_FIELD_COUNT, AT(in_flight), .min = 1, .max = 1 << 12},
     {.key = "setup", .type = HONE_FIELD_CYCLES, AT(setup_cycles), .max = HONE_LARGEST_CYCLES},
     {.key = "burst", .type = HONE_FIELD_BYTES, AT(burst_bytes), .min = 1, .max = 1 << 20},
-    {.key = "max_rank", .type = HONE_FIELD_COUNT, AT(max_rank), .min = 1, .max = 16},
+    {.key = "max_rank", .type = HONE_FIELD_COUNT, AT(max_rank), .min = 1, .max = 16, .idle = HONE_IDLE_YES},
 }};
 #undef OWNER
 
@@ -157,7 +157,7 @@ const hone_field_table hone_fields_sequencer = {{
     {.key = "loop_depth", .type = HONE_FIELD_COUNT, AT(loop_depth), .min = 1, .max = 64},
     {.key = "semaphores", .type = HONE_FIELD_COUNT, AT(semaphores), .min = 1, .max = 1 << 16},
     {.key = "address_registers", .type = HONE_FIELD_COUNT, AT(address_registers), .min = 1, .max = 1 << 16},
-    {.key = "issue_slots", .type = HONE_FIELD_COUNT, AT(issue_slots), .min = 1, .max = 64},
+    {.key = "issue_slots", .type = HONE_FIELD_COUNT, AT(issue_slots), .min = 1, .max = 64, .idle = HONE_IDLE_YES},
     {.key = "microcode", .type = HONE_FIELD_BYTES, AT(microcode_bytes), .min = 1, .max = HONE_LARGEST_BYTES},
     {.key = "issue", .type = HONE_FIELD_CYCLES, AT(issue_cycles), .min = 1, .max = HONE_LARGEST_CYCLES},
 }};

@@ -2,7 +2,7 @@
  * tables of its fields. Reading order: machine_tree.c (files, inheritance,
  * sources), machine_field.c (tables), machine_value.c (units), machine_load.c
  * (blocks into the struct), machine_check.c (what must fit together), machine.c
- * (the rest). */
+ * (the rest), machine_text.c and machine_review.c (what a text said, for people). */
 #ifndef HONE_IR_MACHINE_INT_H
 #define HONE_IR_MACHINE_INT_H
 
@@ -17,6 +17,20 @@
 /* A block holds children by key; a value holds one text, or several from a list.
  * `source` and `assumed` are those of the value's own file, from itself or the
  * nearest block around it. */
+typedef enum {
+  HONE_IDLE_NO,
+  HONE_IDLE_ON_CHIP, /* a memory's: only the DRAM's is read */
+  HONE_IDLE_YES      /* recorded, and part of the identity, but read by no room yet */
+} hone_idle;
+
+/* What a value became: a number in a unit ("": a count), or a word (unit NULL). */
+typedef struct {
+  hone_rate value;
+  const char *unit;
+  const struct hone_field *idle; /* the field, when no room reads it yet */
+  bool plain;                    /* says how the file is read; needs no source */
+} hone_quantity;
+
 typedef struct hone_tree hone_tree;
 struct hone_tree {
   const char *key; /* NULL at the root */
@@ -25,6 +39,7 @@ struct hone_tree {
   int n;
   hone_tree **child;  /* block */
   const char **text;  /* value: n of them */
+  hone_quantity *quantity; /* value: filled in by the loader */
   const char *source; /* NULL: none given */
   bool assumed;
   const char *file;   /* where this came from */
@@ -72,7 +87,7 @@ typedef enum {
   HONE_FIELD_OTHER      /* allowed here, read elsewhere                   */
 } hone_field_type;
 
-typedef struct {
+typedef struct hone_field {
   const char *key;
   hone_field_type type;
   size_t offset;
@@ -82,6 +97,7 @@ typedef struct {
   const char *const *words; /* WORD, WORDS: NULL-terminated */
   bool quiet;               /* left out of the canonical text when not given */
   bool unlimited;           /* BANDWIDTH: the word `unlimited` will do */
+  hone_idle idle;
 } hone_field;
 
 enum { HONE_MAX_FIELDS = 24 };
@@ -105,6 +121,15 @@ hone_status hone_field_read(const hone_machine *m, int64_t clock_hz, const hone_
 hone_status hone_tree_unit(const hone_tree *t, hone_unit u, int64_t min, int64_t max, int64_t *out, hone_err *err);
 hone_status hone_tree_word(const hone_tree *t, const char **out, hone_err *err); /* the one text of a value, sourced */
 
+/* The blocks of a tree into a machine, and whether they fit together. */
+hone_status hone_machine_load_tree(const hone_tree *root, hone_machine *m, hone_err *err);
 hone_status hone_machine_check(const hone_machine *m, const hone_tree *root, hone_err *err);
+
+/* machine_review.c: appends to the list, at most as many as there is room for. */
+typedef struct {
+  struct hone_machine_finding *at;
+  int n, room;
+} hone_findings;
+void hone_machine_review(const hone_machine *m, const hone_tree *root, hone_findings *out);
 
 #endif

@@ -54,6 +54,7 @@ static hone_status plain_text(const hone_tree *root, const char *key, const char
   if (!t) return hone_tree_missing(root, key, err);
   if (t->block || t->n != 1) return hone_tree_err(t, err, HONE_INPUT, "machine.type", "'%s' must be a single value", key);
   *out = t->text[0];
+  t->quantity->plain = true;
   return HONE_OK;
 }
 
@@ -146,7 +147,7 @@ static hone_status load_dram(const hone_tree *t, hone_machine *m, hone_err *err)
 /* Either one figure for both directions, or both of them apart. */
 static hone_status load_bandwidth(const hone_tree *t, const hone_machine *m, hone_memory *x, hone_err *err)
 {
-  static const hone_field as_read = {.key = "read_bandwidth", .type = HONE_FIELD_BANDWIDTH, .unlimited = true};
+  static const hone_field as_read = {.key = "read_bandwidth", .type = HONE_FIELD_BANDWIDTH, .unlimited = true, .idle = HONE_IDLE_ON_CHIP};
   const hone_tree *both = hone_tree_find(t, "bandwidth"), *reading = hone_tree_find(t, "read_bandwidth");
   const hone_tree *writing = hone_tree_find(t, "write_bandwidth");
   if (!reading && !writing) return both ? HONE_OK : hone_tree_missing(t, "bandwidth", err);
@@ -339,7 +340,7 @@ static hone_status load_controls(const hone_tree *root, hone_machine *m, hone_er
   return s == HONE_OK ? load_control(root, "sequencer", m, &hone_fields_sequencer, &m->sequencer, err) : s;
 }
 
-static hone_status load_root(const hone_tree *root, hone_machine *m, hone_err *err)
+hone_status hone_machine_load_tree(const hone_tree *root, hone_machine *m, hone_err *err)
 {
   hone_status s = hone_fields_read(m, 1, root, &hone_fields_root, NULL, m, err);
   if (s == HONE_OK) s = load_head(root, m, err);
@@ -356,7 +357,7 @@ hone_status hone_machine_load(const char *path, hone_machine *out, hone_err *err
   hone_tree_set set;
   hone_machine *m = hone_heap_alloc(1, sizeof *m);
   hone_status s = hone_tree_load(path, &set, err);
-  if (s == HONE_OK) s = load_root(set.root, m, err);
+  if (s == HONE_OK) s = hone_machine_load_tree(set.root, m, err);
   if (s == HONE_OK) *out = *m;
   hone_tree_fini(&set);
   free(m);

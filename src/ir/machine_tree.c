@@ -101,6 +101,8 @@ static hone_status read_list(reader *r, hone_node *list, hone_tree *t, hone_err 
 
 static hone_status read_value(reader *r, hone_node *n, hone_tree *t, hone_err *err)
 {
+  t->quantity = hone_arena_alloc(r->set->arena, sizeof *t->quantity);
+  *t->quantity = (hone_quantity){.unit = NULL};
   if (n && hone_node_is_sequence(n)) return read_list(r, n, t, err);
   const char *text = n ? hone_node_text(n) : NULL;
   if (!text || !*text) return hone_tree_err(t, err, HONE_INPUT, "machine.type", "'%s' has no value", t->key);

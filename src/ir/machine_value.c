@@ -44,10 +44,13 @@ static hone_status unit_of(const hone_tree *t, const char *text, hone_unit u, in
 
 hone_status hone_tree_unit(const hone_tree *t, hone_unit u, int64_t min, int64_t max, int64_t *out, hone_err *err)
 {
+  static const char *const unit[HONE_UNIT_COUNT_OF] = {"", "B", "Hz", "B/s", "ps", "fJ"};
   const char *text = NULL;
   hone_status s = hone_tree_word(t, &text, err);
   if (s == HONE_OK) s = unit_of(t, text, u, out, err);
-  return s == HONE_OK ? check_range(t, text, *out, min, max, err) : s;
+  if (s == HONE_OK) s = check_range(t, text, *out, min, max, err);
+  if (s == HONE_OK) *t->quantity = (hone_quantity){.value = {*out, 1}, .unit = unit[u]};
+  return s;
 }
 
 /* Splits off a suffix: "32 cycles" -> "32". False when it is not there. */
@@ -222,8 +225,26 @@ static hone_status read_integer(const context *c, const hone_field *f, const hon
   return s == HONE_OK ? check_range(t, text, *v, f->min, f->max, err) : s;
 }
 
-hone_status hone_field_read(const hone_machine *m, int64_t clock_hz, const hone_field *f, const hone_tree *t, void *out,
-                            hone_err *err)
+/* What was read, for those who show it. */
+static void record(const hone_field *f, const hone_tree *t, const void *value)
+{
+  static const char *const unit[HONE_FIELD_OTHER + 1] = {
+      [HONE_FIELD_COUNT] = "",           [HONE_FIELD_LONG] = "",          [HONE_FIELD_BYTES] = "B",
+      [HONE_FIELD_CYCLES] = "cycles",    [HONE_FIELD_BANDWIDTH] = "B/cycle", [HONE_FIELD_RATE] = "per cycle",
+      [HONE_FIELD_PERIOD] = "per cycle", [HONE_FIELD_ENERGY] = "fJ",      [HONE_FIELD_ENERGY_PER_BYTE] = "fJ/B",
+  };
+  hone_quantity *q = t->quantity;
+  *q = (hone_quantity){.unit = unit[f->type], .idle = f->idle != HONE_IDLE_NO ? f : NULL};
+  if (f->type == HONE_FIELD_BANDWIDTH || f->type == HONE_FIELD_RATE || f->type == HONE_FIELD_PERIOD) {
+    q->value = *(const hone_rate *)value;
+    if (f->type == HONE_FIELD_PERIOD) q->value = (hone_rate){q->value.den, q->value.num};
+    if (hone_rate_unlimited(q->value)) q->unit = NULL;
+  } else if (q->unit)
+    q->value = (hone_rate){f->type == HONE_FIELD_COUNT ? *(const int *)value : *(const int64_t *)value, 1};
+}
+
+static hone_status read_field(const hone_machine *m, int64_t clock_hz, const hone_field *f, const hone_tree *t, void *out,
+                              hone_err *err)
 {
   context at = {m, clock_hz}, *c = &at;
   if (f->type == HONE_FIELD_WORDS || f->type == HONE_FIELD_MEMORIES) return read_set(c, f, t, out, err);
@@ -254,4 +275,12 @@ hone_status hone_field_read(const hone_machine *m, int64_t clock_hz, const hone_
   default:
     return read_integer(c, f, t, text, out, err);
   }
+}
+
+hone_status hone_field_read(const hone_machine *m, int64_t clock_hz, const hone_field *f, const hone_tree *t, void *out,
+                            hone_err *err)
+{
+  hone_status s = read_field(m, clock_hz, f, t, out, err);
+  if (s == HONE_OK) record(f, t, out);
+  return s;
 }

@@ -19,7 +19,7 @@ has() {
 # Help speaks of every option, from the same table the parser uses.
 expect 0 "version" hone --version && grep -q '^program ' "$work/out" || fail "version: build facts"
 expect 0 "help" hone help
-for command in tune explain compile simulate space store help; do
+for command in tune explain compile simulate space store machine help; do
   grep -q "^  $command " "$work/out" || fail "help: does not list $command"
 done
 expect 0 "help tune" hone help tune && grep -q -- '--budget N' "$work/out" || fail "help tune: --budget"
