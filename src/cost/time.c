@@ -18,7 +18,8 @@
  * next fill waits for the drain, the drain for the step, whatever the depth.
  *
  * Rings speak of averages. A clipped tile at the edge of a dim is used for less
- * time, yet the fill beside it may be of a whole tile (uneven).
+ * time, yet the fill beside it may be of a whole tile (uneven); and a clipped trip
+ * of an outer loop may move as much as a whole one (by_trips).
  *
  * Before the first step and after the last, the chain of memories is passed once
  * with nothing to overlap: prologue and epilogue. Where DMA or DRAM set the pace,
@@ -303,6 +304,65 @@ static void fold_buffers(const hone_timing *t, int from, int end, span *all)
   }
 }
 
+/* What is moved again on every trip of loop l though it has not its dim: busy
+ * cycles of r, less what the copies let run ahead into the trip before. */
+static double moved_again(const hone_timing *t, int node, int r)
+{
+  const hone_evaluation *v = t->v;
+  int l = v->e.node[node].index;
+  double sum = 0;
+  for (int i = node + 1; i < v->e.node[node].end; i++) {
+    const hone_event_node *n = &v->e.node[i];
+    if (n->kind != HONE_NODE_FILL && n->kind != HONE_NODE_DRAIN) continue;
+    const hone_buffer *b = &v->e.buffer[n->index];
+    const hone_flow *f = &t->flow[n->index][n->kind == HONE_NODE_DRAIN];
+    double inside = 1;
+    for (int k = l + 1; k < b->position; k++)
+      if (b->keys >> k & 1) inside *= (double)v->e.loop[k].trips;
+    if ((b->dims >> v->e.loop[l].dim & 1) || f->mover != DMA || inside <= b->depth) continue;
+    sum += (r == DRAM ? f->dram : f->busy) * (1 - b->depth / inside);
+  }
+  return sum;
+}
+
+/* The least length of dim d that engines work for: a clipped tile is padded to it. */
+static int64_t granule(const hone_timing *t, int d)
+{
+  const hone_evaluation *v = t->v;
+  int64_t most = 1;
+  for (int s = 0; s < v->c->op.nstages; s++) {
+    const hone_engine *e = &v->c->m.engine[v->s->engine[s]];
+    if (e->kind != HONE_ENGINE_MATRIX || !(v->c->op.stage[s].dims >> d & 1)) continue;
+    int64_t least = d == v->s->map_row[s] ? e->matrix.rows : d == v->s->map_column[s] ? e->matrix.columns : e->matrix.min_pass_cycles;
+    most = hone_max64(most, least);
+  }
+  return most;
+}
+
+/* A clipped trip of a loop works less but moves again what has not its dim, such
+ * as all weights for the last rows: what a trip lasts is the longer of the two,
+ * trip by trip, not on average. */
+static double by_trips(const hone_timing *t, int node, const span *inside)
+{
+  const hone_evaluation *v = t->v;
+  int l = v->e.node[node].index, d = v->e.loop[l].dim;
+  const hone_pieces *p = &v->core->cuts.of[d][hone_cuts_level(&v->e, d, l + 1)];
+  double work = 0, time = 0, again[2] = {0}, padded = 0;
+  int64_t least = granule(t, d);
+  if (p->n < 2) return 0;
+  for (int k = 0; k < p->n; k++) padded += (double)p->piece[k].count * (double)hone_max64(p->piece[k].length, least);
+  for (int e = 0; e < DMA; e++) work = larger(work, inside->need[e]);
+  for (int r = DMA; r <= DRAM; r++) again[r - DMA] = smaller(moved_again(t, node, r), inside->need[r]);
+  if (again[0] <= 0 && again[1] <= 0) return 0;
+  for (int k = 0; k < p->n; k++) {
+    double count = (double)p->piece[k].count, trips = count / (double)p->count, part = count * (double)p->piece[k].length / (double)p->total;
+    double longest = work * count * (double)hone_max64(p->piece[k].length, least) / padded;
+    for (int r = DMA; r <= DRAM; r++) longest = larger(longest, again[r - DMA] * trips + (inside->need[r] - again[r - DMA]) * part);
+    time += longest;
+  }
+  return time;
+}
+
 static span fold(const hone_timing *t, int from, int end)
 {
   const hone_evaluation *v = t->v;
@@ -312,6 +372,7 @@ static span fold(const hone_timing *t, int from, int end)
     const hone_event_node *n = &v->e.node[i];
     if (n->kind == HONE_NODE_FILL || n->kind == HONE_NODE_DRAIN) continue;
     span part = n->kind == HONE_NODE_LOOP ? fold(t, i + 1, n->end) : fold_step(t, n->index);
+    if (n->kind == HONE_NODE_LOOP) part.time = larger(part.time, by_trips(t, i, &part));
     if (seen)
       append(t, &all, &part, seen, n->stages);
     else

@@ -76,25 +76,41 @@ START_TEST(bound_below_error_small)
 }
 END_TEST
 
+/* The default schedule of a matmul in bf16 on trainium2-core: model / simulated. */
+static double ratio_of_default(int64_t m, int64_t n, int64_t k, test_case *c)
+{
+  const hone_size sizes[] = {{"b", 1}, {"m", m}, {"n", n}, {"k", k}};
+  const hone_format_choice format = {NULL, HONE_FORMAT_BF16};
+  hone_model *model;
+  hone_cost cost;
+  ck_assert(hone_machine_load(HONE_SRCDIR "/data/machines/trainium2-core.yaml", &c->m, &err) == HONE_OK);
+  ck_assert(hone_operator_load(HONE_SRCDIR "/spaces/matmul.yaml", sizes, 4, &format, 1, NULL, 0, &c->op, &err) == HONE_OK);
+  ck_assert(hone_schedule_default(&c->op, &c->m, &c->s, &err) == HONE_OK);
+  ck_assert(hone_model_new(&c->op, &c->m, &model, &err) == HONE_OK);
+  ck_assert(hone_model_evaluate(model, &c->s, &cost) == HONE_REASON_NONE);
+  hone_model_free(model);
+  return (double)cost.cycles / (double)simulate(c, &c->s);
+}
+
 /* 3.5 tiles along k, two copies: half a tile is used while a whole one comes in.
  * On averages alone the estimate is 13 % short. */
 START_TEST(clipped_tiles_stop_the_array)
 {
   test_case c = {.text = "down projection"};
-  const hone_size sizes[] = {{"b", 1}, {"m", 2048}, {"n", 4096}, {"k", 14336}};
-  const hone_format_choice format = {NULL, HONE_FORMAT_BF16};
-  hone_model *model;
-  hone_cost cost;
-  ck_assert(hone_machine_load(HONE_SRCDIR "/data/machines/trainium2-core.yaml", &c.m, &err) == HONE_OK);
-  ck_assert(hone_operator_load(HONE_SRCDIR "/spaces/matmul.yaml", sizes, 4, &format, 1, NULL, 0, &c.op, &err) == HONE_OK);
-  ck_assert(hone_schedule_default(&c.op, &c.m, &c.s, &err) == HONE_OK);
+  ck_assert_double_eq_tol(ratio_of_default(2048, 4096, 14336, &c), 1, 0.05);
   int k = hone_operator_find_dim(&c.op, "k");
   for (int l = 1; l < c.m.nlevels; l++) ck_assert_int_eq(c.s.tile[l][k], 4096);
-  ck_assert(hone_model_new(&c.op, &c.m, &model, &err) == HONE_OK);
-  ck_assert(hone_model_evaluate(model, &c.s, &cost) == HONE_REASON_NONE);
-  double simulated = (double)simulate(&c, &c.s);
-  ck_assert_double_eq_tol((double)cost.cycles / simulated, 1, 0.05);
-  hone_model_free(model);
+}
+END_TEST
+
+/* 3 tiles along m and one row, or a quarter, for which all weights come again. On
+ * averages alone the estimate is 10 % short. */
+START_TEST(a_clipped_trip_moves_all_again)
+{
+  test_case c = {.text = "gate projection"};
+  ck_assert_double_eq_tol(ratio_of_default(1537, 14336, 4096, &c), 1, 0.03);
+  ck_assert_double_eq_tol(ratio_of_default(1664, 14336, 4096, &c), 1, 0.03);
+  ck_assert_double_eq_tol(ratio_of_default(1113, 14336, 4096, &c), 1, 0.03);
 }
 END_TEST
 
@@ -106,6 +122,7 @@ int main(void)
   tcase_set_timeout(t, 120);
   tcase_add_test(t, bound_below_error_small);
   tcase_add_test(t, clipped_tiles_stop_the_array);
+  tcase_add_test(t, a_clipped_trip_moves_all_again);
   suite_add_tcase(s, t);
   return unit_run(s);
 }
