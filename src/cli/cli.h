@@ -141,6 +141,7 @@ int cli_subcommand_find(const cli_run *r, int n, const char *(*at)(void *arg, in
 /* A warning: to stderr at the end, and into the document's "warnings". */
 void cli_warn(cli_run *r, const char *code, const char *fmt, ...) HONE_PRINTF(3, 4);
 void cli_warn_damaged(cli_run *r, const struct hone_store *s); /* when files of it are left out */
+hone_status cli_check_readable(struct hone_store *s, hone_err *err); /* STORE when damage is all there is */
 /* Straight to standard output, for exports too large to keep. */
 hone_status cli_stream(const char *bytes, size_t n, hone_err *err);
 

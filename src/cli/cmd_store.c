@@ -134,7 +134,7 @@ void cli_warn_damaged(cli_run *r, const hone_store *s)
 }
 
 /* Damage beside good files is a warning; with nothing good there is no store. */
-static hone_status check_readable(hone_store *s, hone_err *err)
+hone_status cli_check_readable(hone_store *s, hone_err *err)
 {
   hone_store_info info;
   hone_status st = hone_store_get_info(s, &info, err);
@@ -162,7 +162,7 @@ static hone_status run(cli_run *r, hone_err *err)
   r->document = json_object();
   json_object_set_new(r->document, "store", json_string(hone_store_path(s)));
   cli_warn_damaged(r, s);
-  if (!subcommands[which].mends) st = check_readable(s, err);
+  if (!subcommands[which].mends) st = cli_check_readable(s, err);
   if (st == HONE_OK) st = subcommands[which].run(r, s, err);
   hone_status closed = hone_store_close(s, st == HONE_OK ? err : NULL);
   return st == HONE_OK ? closed : st;

@@ -54,6 +54,10 @@ static void add_string(hone_text *out, const char *text)
 /* The fewest digits that read back as the same number. */
 static void add_real(hone_text *out, double x)
 {
+  if (x == floor(x) && fabs(x) < 1e15) {
+    hone_text_add(out, "%.0f", x);
+    return;
+  }
   for (int digits = 1; digits <= 17; digits++) {
     hone_text t = {0};
     double back = 0;

@@ -1,0 +1,354 @@
+/* hone emit: a store becomes a schedule library others can use. Microcode first,
+ * then the header, the document last, each file whole or not at all: until the
+ * document is replaced the old library stands, for microcode names follow content. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/file.h"
+#include "base/yaml.h"
+#include "cli/cli.h"
+#include "library/library.h"
+#include "store/store.h"
+
+enum { EMIT_OUTPUT = CLI_COMMON_COUNT, EMIT_NAME, EMIT_MACHINE, EMIT_NEAR, EMIT_NO_MICROCODE, EMIT_OPERATOR_FILE, EMIT_OPTIONS };
+
+static const hone_option options[] = {
+  CLI_COMMON_OPTIONS,
+  { "output", HONE_OPTION_TEXT, 0, 0, NULL, "DIR", "Folder to write the library to; made when absent.", true },
+  { "name", HONE_OPTION_TEXT, 0, 0, NULL, "NAME", "Name of the library, a C identifier that begins the header's names; that of DIR when not given.", false },
+  { "machine", HONE_OPTION_TEXT, 0, 0, NULL, "FILE|NAME|HASH", "Only what was tuned for this machine.", false },
+  { "near", HONE_OPTION_REAL, 0, 100, "10", "PCT", "How far from a tuned size, in percent of it, near answers are looked for.", false },
+  { "no-microcode", HONE_OPTION_FLAG, 0, 1, NULL, NULL, "Write schedules only, no programs.", false },
+  { "operator-file", HONE_OPTION_LIST, 0, 0, NULL, "FILE,...", "Files of operators that are not among the installed ones.", false },
+};
+
+typedef struct {
+  cli_run *r;
+  const char *folder;
+  char name[64], header[80];
+  char machine_path[512], machine_name[HONE_MAX_NAME], machine_hash[HONE_HASH_TEXT]; /* of --machine, when it is a file */
+  int nfiles;
+  struct {
+    const char *path;
+    char name[HONE_MAX_NAME];
+  } file[64]; /* of --operator-file */
+} emission;
+
+/* ---- finding ------------------------------------------------------------------ */
+
+static hone_status find_operator(void *arg, const char *name, char *path, size_t n, hone_err *err)
+{
+  const emission *e = arg;
+  for (int i = 0; i < e->nfiles; i++)
+    if (strcmp(e->file[i].name, name) == 0) {
+      snprintf(path, n, "%s", e->file[i].path);
+      return HONE_OK;
+    }
+  hone_status st = cli_find_file(e->r, "spaces", name, path, n, err);
+  if (st != HONE_OK) hone_err_hint(err, "give its file with --operator-file");
+  return st;
+}
+
+static hone_status find_machine(void *arg, const char *name, char *path, size_t n, hone_err *err)
+{
+  const emission *e = arg;
+  if (!e->machine_name[0] || strcmp(e->machine_name, name) != 0) return cli_find_file(e->r, "machines", name, path, n, err);
+  snprintf(path, n, "%s", e->machine_path);
+  return HONE_OK;
+}
+
+static hone_status name_of_operator(const char *path, char name[HONE_MAX_NAME], hone_err *err)
+{
+  hone_yaml *y = NULL;
+  const char *text = NULL;
+  hone_status st = hone_yaml_load(path, &y, err);
+  if (st != HONE_OK) return st;
+  hone_node *op = hone_yaml_root(y);
+  op = op && hone_node_is_mapping(op) ? hone_node_find(op, "operator") : NULL;
+  if (!op || !hone_node_is_mapping(op)) {
+    st = hone_err_set(err, HONE_INPUT, "operator.missing", "the file has no operator");
+    hone_err_at(err, path, 0, 0);
+  }
+  if (st == HONE_OK) st = hone_node_get_text(y, op, "name", &text, err);
+  if (st == HONE_OK) snprintf(name, HONE_MAX_NAME, "%s", text);
+  hone_yaml_free(y);
+  return st;
+}
+
+/* A machine's file says its identity; what is no file is a name or a hash. */
+static hone_status take_machine(emission *e, hone_err *err)
+{
+  const char *given = e->r->value[EMIT_MACHINE].text;
+  hone_machine *m = hone_heap_alloc(1, sizeof *m);
+  hone_status st = HONE_OK;
+  if (cli_find_file(e->r, "machines", given, e->machine_path, sizeof e->machine_path, NULL) == HONE_OK) {
+    st = hone_machine_load(e->machine_path, m, err);
+    snprintf(e->machine_name, sizeof e->machine_name, "%s", m->name);
+    if (st == HONE_OK) hone_hash_print(hone_machine_hash(m), e->machine_hash);
+  } else {
+    snprintf(e->machine_hash, sizeof e->machine_hash, "%s", given);
+  }
+  free(m);
+  return st;
+}
+
+/* ---- names -------------------------------------------------------------------- */
+
+/* "out/demo-library/" -> "demo_library" */
+static void name_of_folder(const char *folder, char *out, size_t n)
+{
+  size_t end = strlen(folder), k = 0;
+  while (end > 0 && folder[end - 1] == '/') end--;
+  size_t begin = end;
+  while (begin > 0 && folder[begin - 1] != '/') begin--;
+  for (size_t i = begin; i < end && k + 1 < n; i++) {
+    char c = folder[i];
+    bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), digit = c >= '0' && c <= '9';
+    out[k] = '_';
+    if (letter || (digit && k > 0)) out[k] = c;
+    k++;
+  }
+  out[k] = '\0';
+  if (!out[strspn(out, "_")]) snprintf(out, n, "library"); /* of "." and the like */
+}
+
+static hone_status take_options(emission *e, hone_err *err)
+{
+  const hone_option_value *v = e->r->value;
+  hone_status st = HONE_OK;
+  e->folder = v[EMIT_OUTPUT].text;
+  if (!e->folder[0]) return hone_err_set(err, HONE_USAGE, "option.value", "--output: a folder is wanted");
+  if (v[EMIT_NAME].given) {
+    if (!hone_library_is_name(v[EMIT_NAME].text))
+      return hone_err_set(err, HONE_USAGE, "option.value", "--name: '%.80s' is no C identifier of at most 63 characters", v[EMIT_NAME].text);
+    snprintf(e->name, sizeof e->name, "%s", v[EMIT_NAME].text);
+  } else {
+    name_of_folder(e->folder, e->name, sizeof e->name);
+  }
+  snprintf(e->header, sizeof e->header, "%s.h", e->name);
+  for (; e->nfiles < v[EMIT_OPERATOR_FILE].nlist && st == HONE_OK; e->nfiles++) {
+    e->file[e->nfiles].path = v[EMIT_OPERATOR_FILE].list[e->nfiles];
+    st = name_of_operator(e->file[e->nfiles].path, e->file[e->nfiles].name, err);
+  }
+  if (st == HONE_OK && v[EMIT_MACHINE].given) st = take_machine(e, err);
+  return st;
+}
+
+/* ---- writing ------------------------------------------------------------------ */
+
+static void path_in(const emission *e, const char *file, hone_text *out)
+{
+  hone_text_add(out, "%s%s%s", e->folder, e->folder[strlen(e->folder) - 1] == '/' ? "" : "/", file);
+}
+
+static hone_status write_file(const emission *e, const char *file, const void *bytes, size_t n, hone_err *err)
+{
+  hone_text path = { 0 };
+  path_in(e, file, &path);
+  hone_status st = hone_file_write_atomic(path.data, bytes, n, err);
+  hone_text_fini(&path);
+  return st;
+}
+
+static hone_status write_microcode(void *arg, const char *file, const void *bytes, size_t n, hone_err *err)
+{
+  const emission *e = arg;
+  hone_status st = hone_file_make_directory(e->folder, err);
+  return st == HONE_OK ? write_file(e, file, bytes, n, err) : st;
+}
+
+static hone_status write_text(const emission *e, const char *file, const hone_library *l,
+                              void (*write)(const hone_library *l, hone_text *out), hone_err *err)
+{
+  hone_text t = { 0 };
+  write(l, &t);
+  hone_status st = write_file(e, file, t.data, t.length, err);
+  hone_text_fini(&t);
+  return st;
+}
+
+static bool refers_to(const hone_library *l, const char *file)
+{
+  for (int i = 0; i < l->nfamilies; i++)
+    for (int k = 0; k < l->family[i].nentries; k++)
+      if (l->family[i].entry[k].microcode && strcmp(l->family[i].entry[k].microcode, file) == 0) return true;
+  return false;
+}
+
+/* Microcode that only the library before this one named. */
+static void sweep(const emission *e, const hone_library *old, const hone_library *l)
+{
+  for (int i = 0; old && i < old->nfamilies; i++)
+    for (int k = 0; k < old->family[i].nentries; k++) {
+      const char *file = old->family[i].entry[k].microcode;
+      hone_text path = { 0 };
+      if (!file || refers_to(l, file)) continue;
+      path_in(e, file, &path);
+      unlink(path.data);
+      hone_text_fini(&path);
+    }
+}
+
+static hone_status write_all(emission *e, const hone_library *l, hone_err *err)
+{
+  hone_library *old = NULL;
+  hone_text path = { 0 };
+  path_in(e, "library.json", &path);
+  if (hone_library_load(path.data, &old, NULL) != HONE_OK) old = NULL; /* there is none, or none we know */
+  hone_status st = hone_file_make_directory(e->folder, err);
+  if (st == HONE_OK) st = write_text(e, e->header, l, hone_library_write_header, err);
+  if (st == HONE_OK) st = write_text(e, "library.json", l, hone_library_write_json, err);
+  if (st == HONE_OK) sweep(e, old, l);
+  hone_library_free(old);
+  hone_text_fini(&path);
+  return st;
+}
+
+/* ---- reporting ---------------------------------------------------------------- */
+
+static const char *evidence_of(const hone_library_family *f)
+{
+  hone_evidence least = HONE_EVIDENCE_COUNT - 1, most = 0;
+  for (int i = 0; i < f->nentries; i++) {
+    if (f->entry[i].evidence < least) least = f->entry[i].evidence;
+    if (f->entry[i].evidence > most) most = f->entry[i].evidence;
+  }
+  return least == most ? hone_evidence_word(least) : "mixed";
+}
+
+static void report_family(cli_run *r, const hone_library_family *f, cli_table *t, json_t *list)
+{
+  int programs = 0, plain = 0;
+  int64_t bytes = 0;
+  double least = f->entry[0].margin_pct, most = least;
+  for (int i = 0; i < f->nentries; i++) {
+    const hone_library_entry *e = &f->entry[i];
+    programs += e->microcode != NULL;
+    plain += e->no_significant_gain;
+    bytes += e->microcode_bytes;
+    if (e->margin_pct < least) least = e->margin_pct;
+    if (e->margin_pct > most) most = e->margin_pct;
+  }
+  (void)r;
+  cli_table_add(t, "%s", f->id);
+  cli_table_add(t, "%d", f->nentries);
+  cli_table_add(t, "%d", f->nintervals);
+  cli_table_add(t, "%s", evidence_of(f));
+  if (least == most) cli_table_add(t, "%.1f %%", least);
+  else cli_table_add(t, "%.1f - %.1f %%", least, most);
+  cli_table_add(t, "%d", programs);
+  cli_table_add(t, "%s", f->fallback ? "yes" : "no");
+  json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:f, s:f, s:i, s:I, s:b}", "id", f->id, "machine", f->machine_name,
+                                        "evidence", evidence_of(f), "entries", f->nentries, "intervals", f->nintervals,
+                                        "no_significant_gain", plain, "least_margin_pct", least, "most_margin_pct", most, "programs", programs,
+                                        "microcode_bytes", (json_int_t)bytes, "fallback", f->fallback != NULL));
+}
+
+static void report(const emission *e, const hone_library *l)
+{
+  static const char *const head[] = { "family", "entries", "intervals", "evidence", "margin", "programs", "fallback" };
+  cli_run *r = e->r;
+  cli_table t = { .columns = 7, .align = "lrrlrrl" };
+  json_t *families = json_array(), *left_out = json_array();
+  for (int i = 0; i < 7; i++) cli_table_add(&t, "%s", head[i]);
+  for (int i = 0; i < l->nfamilies; i++) report_family(r, &l->family[i], &t, families);
+  if (l->nfamilies) cli_table_print(&t, &r->out);
+  else cli_table_fini(&t);
+  for (int i = 0; i < l->nleft_out; i++) {
+    const hone_library_left_out *x = &l->left_out[i];
+    hone_text_add(&r->out, "left out  %s: %s [%s]\n", x->what, x->reason, x->code);
+    json_array_append_new(left_out, json_pack("{s:s, s:s, s:s}", "what", x->what, "code", x->code, "reason", x->reason));
+  }
+  json_object_set_new(r->document, "families", families);
+  json_object_set_new(r->document, "left_out", left_out);
+}
+
+static void report_files(const emission *e)
+{
+  static const char *const key[] = { "library", "header" };
+  const char *const file[] = { "library.json", e->header };
+  json_object_set_new(e->r->document, "name", json_string(e->name));
+  for (int i = 0; i < 2; i++) {
+    hone_text path = { 0 };
+    path_in(e, file[i], &path);
+    hone_text_add(&e->r->out, "%s%s", i ? ", " : "wrote ", path.data);
+    json_object_set_new(e->r->document, key[i], json_string(path.data));
+    hone_text_fini(&path);
+  }
+  hone_text_add(&e->r->out, "\n");
+}
+
+/* ---- the command -------------------------------------------------------------- */
+
+static hone_status emit(emission *e, hone_store *s, hone_err *err)
+{
+  const hone_option_value *v = e->r->value;
+  hone_library_source source;
+  cli_library_source(e->r, &source);
+  source.name = e->name;
+  source.machine = v[EMIT_MACHINE].given ? e->machine_hash : NULL;
+  source.near_pct = v[EMIT_NEAR].r;
+  source.microcode = !v[EMIT_NO_MICROCODE].i;
+  source.find_operator = find_operator;
+  source.find_machine = find_machine;
+  source.find_arg = e;
+  source.write_microcode = write_microcode;
+  source.write_arg = e;
+  hone_library *l = NULL;
+  hone_status st = hone_library_from_store(s, &source, &l, err);
+  if (st != HONE_OK) return st;
+  report(e, l);
+  if (l->nfamilies > 0) {
+    st = write_all(e, l, err);
+    if (st == HONE_OK) report_files(e);
+  } else {
+    e->r->outcome = HONE_NOT_FOUND;
+    hone_text_add(&e->r->out, "nothing of the store can be emitted; %s is as it was\n", e->folder);
+  }
+  hone_library_free(l);
+  return st;
+}
+
+static hone_status run(cli_run *r, hone_err *err)
+{
+  if (r->npositional != 1) {
+    hone_err_set(err, HONE_USAGE, r->npositional ? "cli.surplus-argument" : "cli.missing-argument", "one store is wanted");
+    hone_err_hint(err, "hone emit STORE --output DIR");
+    return HONE_USAGE;
+  }
+  emission *e = hone_heap_alloc(1, sizeof *e);
+  hone_store *s = NULL;
+  e->r = r;
+  hone_status st = take_options(e, err);
+  if (st == HONE_OK) st = hone_store_open(r->positional[0], HONE_STORE_READ, &s, err);
+  if (st == HONE_OK) {
+    r->document = json_object();
+    json_object_set_new(r->document, "store", json_string(hone_store_path(s)));
+    cli_warn_damaged(r, s);
+    st = cli_check_readable(s, err);
+    if (st == HONE_OK) st = emit(e, s, err);
+    hone_store_close(s, NULL);
+  }
+  free(e);
+  return st;
+}
+
+const cli_command cli_emit = {
+  .name = "emit",
+  .summary = "write a schedule library from a store",
+  .arguments = "STORE",
+  .detail = "Writes DIR/library.json, DIR/NAME.h and a microcode file for each tuned shape that has one (docs/library.md). Each task of the "
+            "store becomes an entry with its default schedule beside it; around entries and over tuned ranges every integer is costed on "
+            "the model, so that a lookup is exact, near or fallback and says why. What cannot be used, such as records of "
+            "another version, is listed with its reason. An old library in DIR stays usable until the new one is whole.",
+  .option = options,
+  .noptions = EMIT_OPTIONS,
+  .max_positional = 1,
+  .run = run,
+};
