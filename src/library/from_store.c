@@ -191,6 +191,12 @@ hone_status hone_library_from_store(hone_store *s, const hone_library_source *so
   snprintf(d.l->name, sizeof d.l->name, "%s", source->name);
   d.l->writer = "hone " PACKAGE_VERSION;
   d.l->near_pct = source->near_pct;
+  d.l->nevaluators = source->nevaluators;
+  d.l->evaluator = hone_arena_alloc(d.l->arena, (size_t)source->nevaluators * sizeof *d.l->evaluator);
+  for (int i = 0; i < source->nevaluators; i++) {
+    d.l->evaluator[i] = source->evaluator[i];
+    d.l->evaluator[i].name = hone_arena_strdup(d.l->arena, source->evaluator[i].name);
+  }
   hone_status st = run(&d, s, err);
   for (int i = 0; i < d.nfamilies; i++) free_family(d.family[i]);
   free(d.family);

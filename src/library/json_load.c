@@ -172,10 +172,16 @@ static void load_interval(reader *r, json_t *o, const hone_library_family *f, in
   x->margin_pct = get_real(r, o, "margin_pct");
 }
 
+static hone_evidence get_evidence(reader *r, json_t *o)
+{
+  hone_evidence e = HONE_EVIDENCE_MODEL;
+  if (!library_evidence_find(get_text(r, o, "evidence"), &e)) refuse(r, "evidence", "model, simulated or measured is wanted");
+  return e;
+}
+
 static void load_figures(reader *r, json_t *o, hone_library_entry *x)
 {
-  const char *evidence = get_text(r, o, "evidence");
-  if (!library_evidence_find(evidence, &x->evidence)) refuse(r, "evidence", "model, simulated or measured is wanted");
+  x->evidence = get_evidence(r, o);
   x->cycles = get_cycles(r, o, "cycles");
   x->default_cycles = get_cycles(r, o, "default_cycles");
   x->warm_cycles = get_cycles(r, o, "warm_cycles");
@@ -270,6 +276,22 @@ static void load_family(reader *r, json_t *o, int number)
   if (r->status == HONE_OK) load_entries(r, o, number, f);
 }
 
+static void load_evaluators(reader *r, json_t *root)
+{
+  static const char *const keys[] = {"name", "version", "evidence", NULL};
+  json_t *list;
+  hone_library *l = r->l;
+  l->nevaluators = get_list(r, root, "evaluators", &list);
+  l->evaluator = hone_arena_alloc(l->arena, ((size_t)l->nevaluators + 1) * sizeof *l->evaluator);
+  for (int i = 0; i < l->nevaluators && r->status == HONE_OK; i++) {
+    json_t *o = json_array_get(list, (size_t)i);
+    move_to(r, "evaluators[%d].", i, 0, 0);
+    if (!check_keys(r, o, keys)) return;
+    l->evaluator[i] = (hone_library_evaluator){get_text(r, o, "name"), (int)get_int(r, o, "version", 0, INT32_MAX), get_evidence(r, o)};
+  }
+  r->place[0] = '\0';
+}
+
 static void load_left_out(reader *r, json_t *root)
 {
   static const char *const keys[] = {"what", "code", "reason", NULL};
@@ -304,7 +326,7 @@ static bool check_schema(reader *r, json_t *root)
 
 static void load_root(reader *r, json_t *root)
 {
-  static const char *const keys[] = {"schema", "name", "writer", "near_pct", "families", "left_out", NULL};
+  static const char *const keys[] = {"schema", "name", "writer", "near_pct", "evaluators", "families", "left_out", NULL};
   json_t *families;
   hone_library *l = r->l;
   if (!check_schema(r, root) || !check_keys(r, root, keys)) return;
@@ -313,6 +335,7 @@ static void load_root(reader *r, json_t *root)
   snprintf(l->name, sizeof l->name, "%s", name);
   l->writer = get_text(r, root, "writer");
   l->near_pct = get_real(r, root, "near_pct");
+  load_evaluators(r, root);
   l->nfamilies = get_list(r, root, "families", &families);
   if (r->status != HONE_OK) return;
   l->family = hone_arena_alloc(l->arena, ((size_t)l->nfamilies + 1) * sizeof *l->family);

@@ -44,7 +44,7 @@ static void add_string(hone_text *out, const char *text)
     int n = sequence(s);
     if (*s == '"' || *s == '\\') hone_text_add(out, "\\%c", *s);
     else if (*s < 0x20) hone_text_add(out, "\\u%04x", *s);
-    else if (n == 0) hone_text_add(out, "\\ufffd"); /* no UTF-8: JSON cannot hold it */
+    else if (n == 0) hone_text_add(out, "\xef\xbf\xbd"); /* no UTF-8: U+FFFD, for JSON cannot hold it */
     else hone_text_add_bytes(out, (const char *)s, (size_t)n);
     s += n ? n : 1;
   }
@@ -217,6 +217,15 @@ void hone_library_write_json(const hone_library *l, hone_text *out)
   put_text(&w, "name", l->name);
   put_text(&w, "writer", l->writer);
   put_real(&w, "near_pct", l->near_pct);
+  open_bracket(&w, "evaluators", "[");
+  for (int i = 0; i < l->nevaluators; i++) {
+    open_bracket(&w, NULL, "{");
+    put_text(&w, "name", l->evaluator[i].name);
+    put_int(&w, "version", l->evaluator[i].version);
+    put_text(&w, "evidence", hone_evidence_word(l->evaluator[i].evidence));
+    close_bracket(&w, "}");
+  }
+  close_bracket(&w, "]");
   open_bracket(&w, "families", "[");
   for (int i = 0; i < l->nfamilies; i++) put_family(&w, &l->family[i]);
   close_bracket(&w, "]");

@@ -102,30 +102,33 @@ typedef struct {
   const char *what, *code, *reason;
 } hone_library_left_out;
 
-typedef struct hone_library {
-  hone_arena *arena;           /* owns this struct and everything below */
-  char name[64];               /* a C identifier: prefix of the header's names */
-  const char *writer;          /* program and version */
-  double near_pct;             /* how far from tuned sizes near answers were looked for */
-  int nfamilies;
-  hone_library_family *family; /* by id */
-  int nleft_out;
-  hone_library_left_out *left_out; /* in the order of the store */
-} hone_library;
-
-/* An evaluator of this build: records of other versions are left out, one by one. */
+/* An evaluator as a build has it; a library is made of records of these versions only. */
 typedef struct {
   const char *name; /* "simulator" */
   int version;
   hone_evidence evidence;
 } hone_library_evaluator;
 
+typedef struct hone_library {
+  hone_arena *arena;           /* owns this struct and everything below */
+  char name[64];               /* a C identifier: prefix of the header's names */
+  const char *writer;          /* program and version */
+  double near_pct;             /* how far from tuned sizes near answers were looked for */
+  int nevaluators;
+  hone_library_evaluator *evaluator; /* behind every figure */
+  int nfamilies;
+  hone_library_family *family; /* by id */
+  int nleft_out;
+  hone_library_left_out *left_out; /* in the order of the store */
+} hone_library;
+
 /* How a store's tasks are turned back into operators and machines: by the spec and
  * the machine name they were recorded with; the identities must then agree, else
  * the task is left out as stale. find_* give a file for a name. */
 typedef struct hone_library_source {
   const char *name;    /* of the library; a C identifier */
-  const hone_library_evaluator *evaluator; /* one of MODEL evidence is among them */
+  const hone_library_evaluator *evaluator; /* of this build; one of MODEL evidence is among them; records of other
+                                            * versions are left out, one by one */
   int nevaluators;
   const char *machine; /* only this machine (name or hash); NULL: every one */
   double near_pct;     /* how far from a tuned size near answers reach, 0 .. 100 */
@@ -143,7 +146,8 @@ hone_status hone_library_from_store(hone_store *s, const hone_library_source *so
 void hone_library_make_fallback(hone_arena *a, const char *operator_path, const hone_spec *tuned, const hone_machine *m,
                                 hone_library_family *f);
 /* The inverse: records of entries and defaults and the range documents, from which
- * from_store makes the same library. Operators and machines are found as there. */
+ * from_store makes the same library. Operators and machines are found as there and
+ * must have the library's identities, else INPUT library.stale and nothing is written. */
 hone_status hone_library_to_store(const hone_library *l, const hone_library_source *source, hone_store *s, hone_err *err);
 
 hone_status hone_library_load(const char *path, hone_library **out, hone_err *err); /* checks everything it reads */

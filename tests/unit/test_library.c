@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/rng.h"
 #include "library/library.h"
+#include "tests/property/library_random.h"
 #include "unit/unit.h"
 
 static hone_err err;
@@ -20,6 +22,13 @@ static const char document[] =
     "  \"name\": \"demo\",\n"
     "  \"writer\": \"hone test\",\n"
     "  \"near_pct\": 12.5,\n"
+    "  \"evaluators\": [\n"
+    "    {\n"
+    "      \"name\": \"model\",\n"
+    "      \"version\": 2,\n"
+    "      \"evidence\": \"model\"\n"
+    "    }\n"
+    "  ],\n"
     "  \"families\": [\n"
     "    {\n"
     "      \"id\": \"matmul_bf16_on_teaching\",\n"
@@ -151,6 +160,8 @@ static const struct {
     {"\"loss_pct\": 2.5", "\"loss_pct\": null", "library.content", "families[0].entries[0].intervals[0].loss_pct"},
     {"\"fallback_sizes\": {}", "\"fallback_sizes\": null", "library.content", "families[1].fallback_sizes"},
     {"\"fallback_sizes\": null", "\"fallback_sizes\": {}", "library.content", "families[0].fallback_sizes"},
+    {"\"version\": 2", "\"version\": \"2\"", "library.content", "evaluators[0].version"},
+    {"\"evidence\": \"model\"", "\"evidence\": \"\"", "library.content", "evaluators[0].evidence"},
     {"\"code\": ", "\"cod\": ", "library.content", "left_out[0].cod"},
     {"\"entries\": []", "\"entries\": 5", "library.content", "families[1].entries"},
     {"\"writer\": \"hone test\",", "\"writer\": \"hone test\"", "library.syntax", ""},
@@ -174,12 +185,44 @@ START_TEST(wrong_documents_are_refused)
 }
 END_TEST
 
+/* Texts that JSON has to escape; the last is no UTF-8 and comes back as U+FFFD. */
+static const char *const odd[] = {"", "\"quoted\"", "back\\slash\\", "a\nb\r\tc\x01", "f\xc3\xbcnf \xf0\x9f\x98\x80", "percent %s", "\xc3(\xff\xed\xa0\x80"};
+enum { NODD = sizeof odd / sizeof odd[0] };
+
+START_TEST(writing_what_was_read_changes_nothing)
+{
+  hone_rng r;
+  const library_random_options options = {.name = "lib", .families = 4, .entries = 12};
+  hone_rng_init(&r, 20260701 + (uint64_t)_i);
+  hone_library *l = library_random_new(&r, &options), *read = NULL;
+  hone_text first = {0}, second = {0};
+  for (int i = 0; i < l->nfamilies; i++) {
+    hone_library_family *f = &l->family[i];
+    f->machine_name = odd[hone_rng_below(&r, NODD)];
+    if (hone_rng_below(&r, 2)) f->fallback = NULL;
+    for (int k = 0; k < f->spec.nsizes; k++) f->fallback_size[k] = 1 + hone_rng_below(&r, 64);
+    for (int k = 0; k < f->nentries; k++) f->entry[k].microcode_reason = odd[hone_rng_below(&r, NODD)];
+  }
+  hone_library_write_json(l, &first);
+  if (hone_library_parse("random", first.data, first.length, &read, &err) != HONE_OK)
+    ck_abort_msg("library %d: %s [%s] %s", _i, err.message, err.code, err.path);
+  hone_library_write_json(read, &second);
+  ck_assert_msg(strcmp(first.data, second.data) == 0, "library %d differs", _i);
+  ck_assert_int_eq(hone_library_changes(read, read, NULL, NULL), 0);
+  hone_text_fini(&first);
+  hone_text_fini(&second);
+  hone_library_free(read);
+  hone_library_free(l);
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("library");
   TCase *c = tcase_create("document");
   tcase_add_test(c, a_document_reads_and_writes_back);
   tcase_add_loop_test(c, wrong_documents_are_refused, 0, NWRONG);
+  tcase_add_loop_test(c, writing_what_was_read_changes_nothing, 0, 60);
   suite_add_tcase(suite, c);
   return unit_run(suite);
 }
