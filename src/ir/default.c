@@ -1,13 +1,14 @@
 /* The default schedule (DESIGN section 6 line 20): even placement in as few
- * memories as lead to the engines, depth 2,
- * reduced dims innermost, cores split over the largest parallel dims, tiles
- * doubled from the array granule (reduced, columns, rows in turn) while the
- * buffers fit. Written buffers sit just outside the reduced loops of their group
- * (or of the group of a memory they pass by), so that a result stays until it is
- * whole. Intermediates are kept as near the
+ * memories as lead to the engines, depth 2, reduced dims innermost, cores split
+ * the way that roughly takes least, tiles doubled from the array granule (reduced,
+ * columns, rows in turn) while the buffers fit, then halved, doubled, traded
+ * and their loops exchanged while that is roughly faster (rough.c). Written buffers sit just
+ * outside the reduced loops of their group (or of the group of a memory they pass
+ * by), so that a result stays until it is whole. Intermediates are kept as near the
  * engine as a join allows, else go through DRAM. */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ir/ir_int.h"
@@ -21,23 +22,63 @@ typedef struct {
   unsigned with[HONE_MAX_TENSORS], homes[HONE_MAX_TENSORS];
 } recipe;
 
+/* Ways to cut over one axis, tried from dim d on. */
+typedef struct {
+  const recipe *r;
+  hone_schedule at, best;
+  hone_dimset parallel;
+  double least;
+  int tried;
+} cutting;
+
+static void consider_cut(cutting *c)
+{
+  const hone_operator *op = c->r->op;
+  double cores = 1;
+  for (int d = 0; d < op->ndims; d++) cores *= (double)hone_ceil_div(op->dim[d].extent, c->at.tile[0][d]);
+  double cycles = hone_ir_rough_block(op, c->r->m, &c->at, cores);
+  if (c->tried++ > 0 && cycles >= c->least) return;
+  c->least = cycles;
+  c->best = c->at;
+}
+
+enum { MOST_CUTS = 1 << 14 };
+
+/* NOLINTNEXTLINE(misc-no-recursion): as deep as there are dims. */
+static void try_cuts(cutting *c, int axis, int d, int64_t room)
+{
+  while (d < c->r->op->ndims && !dim_in(c->parallel, d)) d++;
+  if (d == c->r->op->ndims) {
+    consider_cut(c);
+    return;
+  }
+  int64_t whole = c->at.tile[0][d], others = 1, last = 0;
+  for (int a = 0; a < axis; a++) others *= c->at.split[a][d];
+  for (int64_t n = 1; n <= room && n <= whole && c->tried < MOST_CUTS; n++) {
+    int64_t block = hone_ceil_div(c->r->op->dim[d].extent, others * n);
+    if (block == last) continue;
+    c->at.split[axis][d] = n;
+    c->at.tile[0][d] = last = block;
+    try_cuts(c, axis, d + 1, room / n);
+  }
+  c->at.split[axis][d] = 1;
+  c->at.tile[0][d] = whole;
+}
+
+/* One axis after the other, the way that roughly takes least: blocks that fill the
+ * arrays, little that several cores load. */
 static void split_cores(const recipe *r, hone_schedule *s)
 {
-  hone_dimset parallel = ((1u << r->op->ndims) - 1u) & ~r->reduced;
-  for (int i = 0; i < r->op->nstages; i++) parallel &= r->op->stage[i].dims;
+  cutting c = {.r = r, .parallel = ((1u << r->op->ndims) - 1u) & ~r->reduced};
+  for (int i = 0; i < r->op->nstages; i++) c.parallel &= r->op->stage[i].dims;
   for (int d = 0; d < r->op->ndims; d++)
-    if (r->op->dim[d].sequential) parallel &= ~(1u << d);
-  for (int a = 0; a < r->m->naxes; a++)
-    for (int rest = r->m->axis[a].size, f = 2; rest > 1; f++)
-      while (rest % f == 0) {
-        rest /= f;
-        int best = -1;
-        for (int d = 0; d < r->op->ndims; d++)
-          if (dim_in(parallel, d) && s->split[a][d] * f <= r->op->dim[d].extent && (best < 0 || s->tile[0][d] > s->tile[0][best])) best = d;
-        if (best < 0) continue;
-        s->split[a][best] *= f;
-        s->tile[0][best] = hone_ceil_div(s->tile[0][best], f);
-      }
+    if (r->op->dim[d].sequential) c.parallel &= ~(1u << d);
+  for (int a = 0; a < r->m->naxes; a++) {
+    c.at = *s;
+    c.tried = 0;
+    if (r->m->axis[a].size > 1) try_cuts(&c, a, 0, r->m->axis[a].size);
+    if (c.tried > 0) *s = c.best;
+  }
   hone_schedule_normalize(r->op, r->m, s);
 }
 
@@ -162,6 +203,103 @@ static bool grow(const recipe *r, hone_schedule *s, bool whole)
   return true;
 }
 
+/* ---- Evening out ---- */
+
+enum { MOST_TRIES = 500 };
+
+typedef struct {
+  const recipe *r;
+  hone_schedule *s;
+  double least;
+  int tries;
+} evening;
+
+/* Takes the schedule over if it is roughly faster, by more than rough is wrong. */
+static bool take(evening *x, const hone_schedule *s, double gain)
+{
+  hone_schedule c = *s;
+  hone_events e;
+  if (x->tries++ >= MOST_TRIES) return false;
+  hone_schedule_normalize(x->r->op, x->r->m, &c);
+  if (hone_schedule_check_events(x->r->op, x->r->m, &c, &e, NULL) != HONE_REASON_NONE) return false;
+  double cycles = hone_ir_rough_cycles(x->r->op, x->r->m, &c, &e);
+  if (cycles > x->least * (1 - gain)) return false;
+  x->least = cycles;
+  *x->s = *s;
+  return true;
+}
+
+/* Halves tile[level][d], to whole granules, and what is inside it. */
+static bool halve(const recipe *r, hone_schedule *s, int level, int d)
+{
+  int64_t old = s->tile[level][d], granule = r->granule[d], half = hone_ceil_div(old, 2);
+  if (half > granule) half = hone_ceil_div(half, granule) * granule;
+  if (half >= old) return false;
+  for (int l = level; l < r->m->nlevels; l++) s->tile[l][d] = hone_min64(s->tile[l][d], half);
+  return true;
+}
+
+static bool smaller(evening *x, int level, int d)
+{
+  hone_schedule c = *x->s;
+  return halve(x->r, &c, level, d) && take(x, &c, 0.02);
+}
+
+static bool larger(evening *x, int level, int d)
+{
+  hone_schedule c = *x->s;
+  return double_tile(x->r, &c, level, d) && take(x, &c, 0.02);
+}
+
+/* One dim's tile for another's. */
+static bool trade(evening *x, int level, int from, int to)
+{
+  hone_schedule c = *x->s;
+  return from != to && halve(x->r, &c, level, from) && double_tile(x->r, &c, level, to) && take(x, &c, 0.02);
+}
+
+static bool swap(evening *x, int level, int place)
+{
+  hone_schedule c = *x->s;
+  c.order[level][place] = x->s->order[level][place + 1];
+  c.order[level][place + 1] = x->s->order[level][place];
+  return !dim_in(x->r->reduced, c.order[level][place]) && take(x, &c, 0.02);
+}
+
+/* A second copy of a buffer for a larger tile. */
+static bool any_lean(evening *x)
+{
+  for (int t = 0; t < x->r->op->ntensors; t++)
+    for (int l = 1; l < x->r->m->nlevels; l++)
+      for (int d = 0; d < x->r->op->ndims; d++) {
+        hone_schedule c = *x->s;
+        if (c.at[t][l] == HONE_BYPASS || c.depth[t][l] == 1) continue;
+        c.depth[t][l] = 1;
+        if (double_tile(x->r, &c, l, d) && take(x, &c, 0.1)) return true;
+      }
+  return false;
+}
+
+/* The largest tiles that fit leave little to overlap; others may fetch less. Goes
+ * on with what is roughly faster until nothing is. */
+static void even_out(const recipe *r, hone_schedule *s)
+{
+  evening x = {.r = r, .s = s, .least = INFINITY};
+  hone_schedule start = *s;
+  take(&x, &start, 0);
+  for (bool any = true; any && x.tries < MOST_TRIES;) {
+    any = false;
+    for (int l = 1; l < r->m->nlevels; l++)
+      for (int d = 0; d < r->op->ndims; d++) {
+        while (smaller(&x, l, d)) any = true;
+        while (larger(&x, l, d)) any = true;
+        for (int k = 0; k < r->op->ndims; k++) any |= trade(&x, l, d, k);
+        if (d + 1 < r->op->ndims) any |= swap(&x, l, d);
+      }
+    any = any || any_lean(&x);
+  }
+}
+
 /* All intermediates at home h, joined inside every parallel loop of a group. */
 static bool settle(const recipe *r, hone_schedule *s, int home, int group)
 {
@@ -187,7 +325,10 @@ static bool attempt(const recipe *r, const hone_schedule *start, int home, int d
   for (int t = 0; t < r->op->ntensors; t++)
     for (int l = 1; l < r->m->nlevels; l++) out->depth[t][l] = (uint8_t)depth;
   if (!settle(r, out, home, plain ? 1 : r->m->nlevels - 1)) return false;
-  return plain ? granulate(r, out, false) : grow(r, out, home > 0);
+  if (plain) return granulate(r, out, false);
+  if (!grow(r, out, home > 0)) return false;
+  even_out(r, out);
+  return true;
 }
 
 static hone_status make(const hone_operator *op, const hone_machine *m, bool plain, hone_schedule *out, hone_err *err)
@@ -206,8 +347,8 @@ static hone_status make(const hone_operator *op, const hone_machine *m, bool pla
     fusible |= op->tensor[t].role == HONE_ROLE_INTERMEDIATE;
   }
   hone_schedule_init(op, m, &start);
-  if (!plain) split_cores(&r, &start);
   choose_maps(&r, &start);
+  if (!plain) split_cores(&r, &start);
   plan_growth(&r, &start);
   place(&r, &start);
   for (int depth = 2; depth >= 1; depth--)

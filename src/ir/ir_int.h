@@ -32,6 +32,12 @@ hone_reason hone_chain_write(const hone_operator *op, const hone_machine *m, int
 /* Can the engine run the stage at all? NONE, ENGINE or FORMAT. */
 hone_reason hone_engine_check(const hone_operator *op, const hone_machine *m, int stage, int engine);
 
+/* Rough times (rough.c): of the work of one block (tile 0) and the traffic of
+ * `cores` like it, under the schedule's engines and maps; of a legal schedule and
+ * its events. */
+double hone_ir_rough_block(const hone_operator *op, const hone_machine *m, const hone_schedule *s, double cores);
+double hone_ir_rough_cycles(const hone_operator *op, const hone_machine *m, const hone_schedule *s, const hone_events *e);
+
 /* Parameters that do not matter under the rest of the schedule (a depth where
  * bypassed, a placement replaced by a home): normalized away and not printed. */
 bool hone_ir_at_active(const hone_operator *op, const hone_machine *m, const hone_schedule *s, int tensor, int level);
