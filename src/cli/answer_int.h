@@ -5,7 +5,7 @@
 #include "cli/cli.h"
 #include "library/library.h"
 
-enum { LIBRARY_OUTPUT = CLI_PROBLEM_COUNT, LIBRARY_OPTIONS };
+enum { LIBRARY_OPERATOR_FILE = CLI_PROBLEM_COUNT, LIBRARY_OUTPUT, LIBRARY_STORE, LIBRARY_OPTIONS };
 
 /* hone library lookup: the answer, costed again at the asked shape. */
 hone_status cli_library_lookup(cli_run *r, const hone_library *l, hone_err *err);

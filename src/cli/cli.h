@@ -25,8 +25,6 @@
 
 struct cli_command;
 struct hone_store;
-struct hone_library;
-struct hone_library_source;
 
 typedef struct {
   const struct cli_command *command;
@@ -132,9 +130,6 @@ hone_status cli_schedule_load(const cli_problem *p, const char *text, hone_sched
 
 /* Compiles a schedule; an illegal or unplaceable one is INFEASIBLE with code "schedule.<reason>". */
 hone_status cli_program_make(const cli_problem *p, const hone_schedule *s, hone_program **out, hone_err *err);
-
-/* Where a library's operators and machines are found, and the evaluators of this build; r must outlive it. */
-void cli_library_source(cli_run *r, struct hone_library_source *out);
 
 /* Index of the first positional argument among n names, -1 (err says which there are). */
 int cli_subcommand_find(const cli_run *r, int n, const char *(*at)(void *arg, int i), hone_err *err);

@@ -11,9 +11,7 @@
 
 #include "base/arena.h"
 #include "base/file.h"
-#include "base/yaml.h"
-#include "cli/cli.h"
-#include "library/library.h"
+#include "cli/library_source_int.h"
 #include "store/store.h"
 
 enum { EMIT_OUTPUT = CLI_COMMON_COUNT, EMIT_NAME, EMIT_MACHINE, EMIT_NEAR, EMIT_NO_MICROCODE, EMIT_OPERATOR_FILE, EMIT_OPTIONS };
@@ -25,78 +23,15 @@ static const hone_option options[] = {
   { "machine", HONE_OPTION_TEXT, 0, 0, NULL, "FILE|NAME|HASH", "Only what was tuned for this machine.", false },
   { "near", HONE_OPTION_REAL, 0, 100, "10", "PCT", "How far from a tuned size, in percent of it, near answers are looked for.", false },
   { "no-microcode", HONE_OPTION_FLAG, 0, 1, NULL, NULL, "Write schedules only, no programs.", false },
-  { "operator-file", HONE_OPTION_LIST, 0, 0, NULL, "FILE,...", "Files of operators that are not among the installed ones.", false },
+  CLI_OPERATOR_FILE_OPTION,
 };
 
 typedef struct {
   cli_run *r;
   const char *folder;
   char name[64], header[80];
-  char machine_path[512], machine_name[HONE_MAX_NAME], machine_hash[HONE_HASH_TEXT]; /* of --machine, when it is a file */
-  int nfiles;
-  struct {
-    const char *path;
-    char name[HONE_MAX_NAME];
-  } file[64]; /* of --operator-file */
+  cli_places places;
 } emission;
-
-/* ---- finding ------------------------------------------------------------------ */
-
-static hone_status find_operator(void *arg, const char *name, char *path, size_t n, hone_err *err)
-{
-  const emission *e = arg;
-  for (int i = 0; i < e->nfiles; i++)
-    if (strcmp(e->file[i].name, name) == 0) {
-      snprintf(path, n, "%s", e->file[i].path);
-      return HONE_OK;
-    }
-  hone_status st = cli_find_file(e->r, "spaces", name, path, n, err);
-  if (st != HONE_OK) hone_err_hint(err, "give its file with --operator-file");
-  return st;
-}
-
-static hone_status find_machine(void *arg, const char *name, char *path, size_t n, hone_err *err)
-{
-  const emission *e = arg;
-  if (!e->machine_name[0] || strcmp(e->machine_name, name) != 0) return cli_find_file(e->r, "machines", name, path, n, err);
-  snprintf(path, n, "%s", e->machine_path);
-  return HONE_OK;
-}
-
-static hone_status name_of_operator(const char *path, char name[HONE_MAX_NAME], hone_err *err)
-{
-  hone_yaml *y = NULL;
-  const char *text = NULL;
-  hone_status st = hone_yaml_load(path, &y, err);
-  if (st != HONE_OK) return st;
-  hone_node *op = hone_yaml_root(y);
-  op = op && hone_node_is_mapping(op) ? hone_node_find(op, "operator") : NULL;
-  if (!op || !hone_node_is_mapping(op)) {
-    st = hone_err_set(err, HONE_INPUT, "operator.missing", "the file has no operator");
-    hone_err_at(err, path, 0, 0);
-  }
-  if (st == HONE_OK) st = hone_node_get_text(y, op, "name", &text, err);
-  if (st == HONE_OK) snprintf(name, HONE_MAX_NAME, "%s", text);
-  hone_yaml_free(y);
-  return st;
-}
-
-/* A machine's file says its identity; what is no file is a name or a hash. */
-static hone_status take_machine(emission *e, hone_err *err)
-{
-  const char *given = e->r->value[EMIT_MACHINE].text;
-  hone_machine *m = hone_heap_alloc(1, sizeof *m);
-  hone_status st = HONE_OK;
-  if (cli_find_file(e->r, "machines", given, e->machine_path, sizeof e->machine_path, NULL) == HONE_OK) {
-    st = hone_machine_load(e->machine_path, m, err);
-    snprintf(e->machine_name, sizeof e->machine_name, "%s", m->name);
-    if (st == HONE_OK) hone_hash_print(hone_machine_hash(m), e->machine_hash);
-  } else {
-    snprintf(e->machine_hash, sizeof e->machine_hash, "%s", given);
-  }
-  free(m);
-  return st;
-}
 
 /* ---- names -------------------------------------------------------------------- */
 
@@ -121,7 +56,6 @@ static void name_of_folder(const char *folder, char *out, size_t n)
 static hone_status take_options(emission *e, hone_err *err)
 {
   const hone_option_value *v = e->r->value;
-  hone_status st = HONE_OK;
   e->folder = v[EMIT_OUTPUT].text;
   if (!e->folder[0]) return hone_err_set(err, HONE_USAGE, "option.value", "--output: a folder is wanted");
   if (v[EMIT_NAME].given) {
@@ -132,12 +66,7 @@ static hone_status take_options(emission *e, hone_err *err)
     name_of_folder(e->folder, e->name, sizeof e->name);
   }
   snprintf(e->header, sizeof e->header, "%s.h", e->name);
-  for (; e->nfiles < v[EMIT_OPERATOR_FILE].nlist && st == HONE_OK; e->nfiles++) {
-    e->file[e->nfiles].path = v[EMIT_OPERATOR_FILE].list[e->nfiles];
-    st = name_of_operator(e->file[e->nfiles].path, e->file[e->nfiles].name, err);
-  }
-  if (st == HONE_OK && v[EMIT_MACHINE].given) st = take_machine(e, err);
-  return st;
+  return cli_places_init(&e->places, e->r, &v[EMIT_MACHINE], &v[EMIT_OPERATOR_FILE], err);
 }
 
 /* ---- writing ------------------------------------------------------------------ */
@@ -290,14 +219,11 @@ static hone_status emit(emission *e, hone_store *s, hone_err *err)
 {
   const hone_option_value *v = e->r->value;
   hone_library_source source;
-  cli_library_source(e->r, &source);
+  cli_library_source(&e->places, &source);
   source.name = e->name;
-  source.machine = v[EMIT_MACHINE].given ? e->machine_hash : NULL;
+  source.machine = v[EMIT_MACHINE].given ? e->places.machine_hash : NULL;
   source.near_pct = v[EMIT_NEAR].r;
   source.microcode = !v[EMIT_NO_MICROCODE].i;
-  source.find_operator = find_operator;
-  source.find_machine = find_machine;
-  source.find_arg = e;
   source.write_microcode = write_microcode;
   source.write_arg = e;
   hone_library *l = NULL;

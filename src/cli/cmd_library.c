@@ -1,16 +1,22 @@
 /* hone library: what is done with a schedule library once it is written. */
 #include "config.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/arena.h"
 #include "base/file.h"
 #include "cli/answer_int.h"
+#include "cli/library_source_int.h"
+#include "store/store.h"
 
 static const hone_option options[] = {
   CLI_COMMON_OPTIONS,
   CLI_PROBLEM_OPTIONS,
+  CLI_OPERATOR_FILE_OPTION,
   { "output", HONE_OPTION_TEXT, 0, 0, NULL, "FILE", "Where header writes; standard output without it.", false },
+  { "store", HONE_OPTION_TEXT, 0, 0, NULL, "DIR", "The store import writes to; made when absent.", false },
 };
 
 static void describe(const hone_library *l, const char *path, json_t *o)
@@ -103,43 +109,19 @@ static void add_finding(void *arg, const hone_library_finding *f)
   findings *x = arg;
   json_array_append_new(x->list, json_pack("{s:s, s:s, s:s, s:o, s:s}", "severity", f->error ? "error" : "warning", "code", f->code, "family",
                                            f->family, "subject", cli_json_text(f->subject), "message", f->message));
-  hone_text_add(&x->r->out, "%s: %s%s%s: %s [%s]\n", f->error ? "error" : "warning", f->family, f->subject[0] ? ", " : "", f->subject,
-                f->message, f->code);
-}
-
-/* With --machine FILE, that file for the machine of its name. */
-typedef struct {
-  cli_run *r;
-  hone_library_source plain;
-  cli_problem given;
-} places;
-
-static hone_status find_operator(void *arg, const char *name, char *path, size_t n, hone_err *err)
-{
-  const places *x = arg;
-  return x->plain.find_operator(x->plain.find_arg, name, path, n, err);
-}
-
-static hone_status find_machine(void *arg, const char *name, char *path, size_t n, hone_err *err)
-{
-  const places *x = arg;
-  if (strcmp(x->given.machine.name, name) != 0) return x->plain.find_machine(x->plain.find_arg, name, path, n, err);
-  snprintf(path, n, "%s", x->given.machine_path);
-  return HONE_OK;
+  hone_text_add(&x->r->out, "%s: %s%s%s%s%s [%s]\n", f->error ? "error" : "warning", f->family, f->subject[0] ? ", " : "", f->subject,
+                f->family[0] ? ": " : "", f->message, f->code);
 }
 
 static hone_status check(cli_run *r, hone_library *const *l, hone_err *err)
 {
-  places *x = hone_heap_alloc(1, sizeof *x);
-  hone_status st = r->value[CLI_MACHINE].given ? cli_machine_load(r, &x->given, err) : HONE_OK;
+  cli_places *x = hone_heap_alloc(1, sizeof *x);
+  hone_status st = cli_places_init(x, r, &r->value[CLI_MACHINE], &r->value[LIBRARY_OPERATOR_FILE], err);
   if (st == HONE_OK) {
     findings f = { r, json_array() };
     hone_library_checked c;
-    cli_library_source(r, &x->plain);
-    hone_library_source source = x->plain;
-    source.find_operator = find_operator;
-    source.find_machine = find_machine;
-    source.find_arg = x;
+    hone_library_source source;
+    cli_library_source(x, &source);
     hone_library_check(l[0], &source, add_finding, &f, &c);
     const struct {
       const char *key;
@@ -159,9 +141,34 @@ static hone_status check(cli_run *r, hone_library *const *l, hone_err *err)
   return st;
 }
 
+/* ---- import --------------------------------------------------------------------- */
+
+static hone_status import(cli_run *r, hone_library *const *l, hone_err *err)
+{
+  hone_library_source source;
+  hone_store *s = NULL;
+  cli_places *x = NULL;
+  if (!r->value[LIBRARY_STORE].given) {
+    hone_err_set(err, HONE_USAGE, "option.missing", "--store is required");
+    hone_err_hint(err, "hone library import %s --store DIR", r->positional[1]);
+    return HONE_USAGE;
+  }
+  x = hone_heap_alloc(1, sizeof *x);
+  hone_status st = cli_places_init(x, r, &r->value[CLI_MACHINE], &r->value[LIBRARY_OPERATOR_FILE], err);
+  cli_library_source(x, &source);
+  if (st == HONE_OK) st = hone_store_open(r->value[LIBRARY_STORE].text, HONE_STORE_WRITE, &s, err);
+  if (st == HONE_OK) st = hone_library_to_store(l[0], &source, s, err);
+  hone_status closed = hone_store_close(s, st == HONE_OK ? err : NULL);
+  free(x);
+  describe(l[0], r->positional[1], r->document);
+  json_object_set_new(r->document, "store", json_string(r->value[LIBRARY_STORE].text));
+  hone_text_add(&r->out, "%s: entries of %d families imported\n", r->value[LIBRARY_STORE].text, l[0]->nfamilies);
+  return st == HONE_OK ? closed : st;
+}
+
 /* ---- which ---------------------------------------------------------------------- */
 
-enum { FOR_LOOKUP = 1, FOR_CHECK = 2, FOR_HEADER = 4, FOR_DIFF = 8 };
+enum { FOR_LOOKUP = 1, FOR_CHECK = 2, FOR_HEADER = 4, FOR_IMPORT = 8, FOR_DIFF = 16 };
 
 static const struct {
   const char *name;
@@ -173,14 +180,15 @@ static const struct {
   { "diff", diff, 2, FOR_DIFF, "diff OLD NEW" },
   { "header", header, 1, FOR_HEADER, "header FILE --output HEADER" },
   { "check", check, 1, FOR_CHECK, "check FILE" },
+  { "import", import, 1, FOR_IMPORT, "import FILE --store DIR" },
 };
 enum { NSUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 
 /* Which subcommands heed an option. */
 static const int heeded[LIBRARY_OPTIONS] = {
   [CLI_JSON] = -1, [CLI_HELP] = -1, [CLI_DATA] = -1, [CLI_OPERATOR] = FOR_LOOKUP, [CLI_SIZE] = FOR_LOOKUP, [CLI_DTYPE] = FOR_LOOKUP,
-  [CLI_FORMAT] = FOR_LOOKUP, [CLI_OPTION] = FOR_LOOKUP, [CLI_MACHINE] = FOR_LOOKUP | FOR_CHECK, [CLI_SPACE] = 0,
-  [LIBRARY_OUTPUT] = FOR_HEADER,
+  [CLI_FORMAT] = FOR_LOOKUP, [CLI_OPTION] = FOR_LOOKUP, [CLI_MACHINE] = FOR_LOOKUP | FOR_CHECK | FOR_IMPORT, [CLI_SPACE] = 0,
+  [LIBRARY_OPERATOR_FILE] = FOR_CHECK | FOR_IMPORT, [LIBRARY_OUTPUT] = FOR_HEADER, [LIBRARY_STORE] = FOR_IMPORT,
 };
 
 static const char *subcommand_at(void *arg, int i)
@@ -234,10 +242,10 @@ static hone_status run(cli_run *r, hone_err *err)
 const cli_command cli_library = {
   .name = "library",
   .summary = "look shapes up in a schedule library, compare and check libraries",
-  .arguments = "lookup|header|check FILE, or diff OLD NEW",
+  .arguments = "lookup|header|check|import FILE, or diff OLD NEW",
   .detail = "FILE is the document hone emit wrote, or its folder (docs/library.md). lookup says what it has for a shape: exact, near or fallback, why, and what the "
             "schedule costs there; diff says what changed, entry by entry; header writes the C header; check costs everything again and "
-            "names what no longer holds (exit status 2).",
+            "names what no longer holds (exit status 2); import puts the entries into a store, from which hone emit writes the same library.",
   .option = options,
   .noptions = LIBRARY_OPTIONS,
   .max_positional = 3,

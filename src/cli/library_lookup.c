@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "cli/answer_int.h"
+#include "eval/evaluator.h"
 
 typedef struct {
   cli_run *r;
@@ -82,15 +83,18 @@ static hone_status ask(question *q, hone_err *err)
   return q->a.family ? stale(err, "library.stale-machine", "machine", q->a.family->machine_name, q->a.family->machine_hash, hash) : HONE_OK;
 }
 
-static void warn_of_evaluator(question *q)
+/* Figures of another model or simulator. */
+static void warn_of_evaluators(question *q)
 {
-  hone_library_source now;
-  const hone_library_entry *e = q->a.entry;
-  cli_library_source(q->r, &now);
-  for (int i = 0; i < now.nevaluators; i++)
-    if (strcmp(now.evaluator[i].name, e->evaluator) == 0 && now.evaluator[i].version != e->evaluator_version)
-      cli_warn(q->r, "library.stale-evaluator", "the %s was at version %d and is at %d: figures may differ", e->evaluator,
-               e->evaluator_version, now.evaluator[i].version);
+  const struct {
+    const char *name;
+    int version;
+  } now[] = { { hone_evaluator_model.name, hone_evaluator_model.version }, { hone_evaluator_simulator.name, hone_evaluator_simulator.version } };
+  for (int i = 0; i < q->l->nevaluators; i++)
+    for (int k = 0; k < 2; k++)
+      if (strcmp(q->l->evaluator[i].name, now[k].name) == 0 && q->l->evaluator[i].version != now[k].version)
+        cli_warn(q->r, "library.stale-evaluator", "the %s was at version %d and is at %d: figures may differ", now[k].name,
+                 q->l->evaluator[i].version, now[k].version);
 }
 
 /* ---- costing again -------------------------------------------------------------- */
@@ -274,7 +278,7 @@ hone_status cli_library_lookup(cli_run *r, const hone_library *l, hone_err *err)
   if (st == HONE_OK && q->a.schedule) {
     q->used = q->a.entry ? "entry" : "fallback";
     hone_text_add(&q->schedule, "%s", q->a.schedule);
-    if (q->a.entry) warn_of_evaluator(q);
+    warn_of_evaluators(q);
     st = cost_again(q, err);
   }
   if (st == HONE_OK) {

@@ -197,7 +197,7 @@ hone_status hone_library_operator(const hone_library_family *f, const int64_t *s
 typedef struct {
   bool error;          /* the library says what does not hold; else a warning */
   const char *code;    /* "library.stale-machine", "library.near-worse", .. */
-  const char *family;  /* id */
+  const char *family;  /* id; "": of the whole library */
   const char *subject; /* "entry b=1,m=8,n=64,k=64"; "" when it is of the family */
   const char *message;
 } hone_library_finding;

@@ -33,7 +33,7 @@ HONE_PRINTF(5, 6) static void find(checker *c, bool error, const char *code, con
   vsnprintf(message, sizeof message, fmt, ap);
   va_end(ap);
   *(error ? &c->count->errors : &c->count->warnings) += 1;
-  const hone_library_finding finding = {error, code, c->f->id, subject, message};
+  const hone_library_finding finding = {error, code, c->f ? c->f->id : "", subject, message};
   if (c->visit) c->visit(c->arg, &finding);
 }
 
@@ -65,17 +65,17 @@ static bool find_family(checker *c)
   return false;
 }
 
-static void check_evaluator(checker *c, const hone_library_entry *e, const char *subject)
+static void check_evaluator(checker *c, const hone_library_evaluator *then)
 {
   for (int i = 0; i < c->source->nevaluators; i++) {
-    const hone_library_evaluator *x = &c->source->evaluator[i];
-    if (strcmp(x->name, e->evaluator) != 0) continue;
-    if (x->version != e->evaluator_version)
-      find(c, false, "library.stale-evaluator", subject, "%s was at version %d and is at %d: figures may differ", x->name,
-           e->evaluator_version, x->version);
+    const hone_library_evaluator *now = &c->source->evaluator[i];
+    if (strcmp(now->name, then->name) != 0) continue;
+    if (now->version != then->version)
+      find(c, false, "library.stale-evaluator", "", "the %s was at version %d and is at %d: figures may differ", now->name, then->version,
+           now->version);
     return;
   }
-  find(c, false, "library.stale-evaluator", subject, "there is no evaluator %s", e->evaluator);
+  find(c, false, "library.stale-evaluator", "", "there is no evaluator %s", then->name);
 }
 
 /* Costs a schedule at a shape; false with an error found when it cannot be used there. */
@@ -132,7 +132,6 @@ static void check_entry(checker *c, const hone_library_entry *e)
   c->count->entries++;
   if (load_shape(c, e->size, e->operator_hash, &c->entry, t.data)) {
     c->asked = c->entry;
-    check_evaluator(c, e, t.data);
     if (cost_at(c, e->schedule, "schedule", t.data, &cost)) compare_cycles(c, "schedule", t.data, e->model_cycles, cost.cycles);
     if (cost_at(c, e->by_default, "default", t.data, &cost)) compare_cycles(c, "default", t.data, e->default_model_cycles, cost.cycles);
     check_fallback(c, t.data);
@@ -173,6 +172,7 @@ void hone_library_check(const hone_library *l, const hone_library_source *source
   checker *c = hone_heap_alloc(1, sizeof *c);
   *out = (hone_library_checked){0};
   *c = (checker){.source = source, .visit = visit, .arg = arg, .count = out};
+  for (int i = 0; i < l->nevaluators; i++) check_evaluator(c, &l->evaluator[i]);
   for (int i = 0; i < l->nfamilies; i++) {
     c->f = &l->family[i];
     out->families++;
