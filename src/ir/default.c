@@ -18,6 +18,7 @@ typedef struct {
   const hone_machine *m;
   hone_dimset reduced;               /* reduced by some stage */
   int ngrow, grow[HONE_MAX_DIMS];    /* dims in the order they are doubled */
+  int nmapped;                       /* the first of them: reduced, columns and rows of contractions */
   int64_t granule[HONE_MAX_DIMS];
   unsigned with[HONE_MAX_TENSORS], homes[HONE_MAX_TENSORS];
 } recipe;
@@ -105,6 +106,7 @@ static void plan_growth(recipe *r, const hone_schedule *s)
     for (int d = 0; d < r->op->ndims; d++) /* the streamed dims: in one operand only */
       if (dim_in(a, d) != dim_in(b, d)) add_growth(r, d, hone_max64(x->min_pass_cycles, x->rows));
   }
+  r->nmapped = r->ngrow;
   for (int d = r->op->ndims - 1; d >= 0; d--) add_growth(r, d, r->ngrow == 0 ? 64 : 1);
 }
 
@@ -200,6 +202,25 @@ static bool grow(const recipe *r, hone_schedule *s, bool whole)
       any = false;
       for (int i = 0; i < r->ngrow; i++) any |= double_tile(r, s, l, r->grow[i]);
     }
+  return true;
+}
+
+/* One tile for all memories; dims that no contraction maps stay at their granule. */
+static bool grow_plainly(const recipe *r, hone_schedule *s)
+{
+  if (!granulate(r, s, false)) return false;
+  for (bool any = true; any;) {
+    any = false;
+    for (int i = 0; i < (r->nmapped ? r->nmapped : r->ngrow); i++) {
+      int d = r->grow[i];
+      hone_schedule grown = *s;
+      if (s->tile[1][d] >= s->tile[0][d]) continue;
+      for (int l = 1; l < r->m->nlevels; l++) grown.tile[l][d] = hone_min64(2 * s->tile[1][d], s->tile[0][d]);
+      if (!legal(r, &grown)) continue;
+      *s = grown;
+      any = true;
+    }
+  }
   return true;
 }
 
@@ -318,14 +339,14 @@ static bool settle(const recipe *r, hone_schedule *s, int home, int group)
   return true;
 }
 
-/* Grown, or plain: granules in every memory, so that all loops are of group 1. */
+/* Plain: all loops are of group 1. */
 static bool attempt(const recipe *r, const hone_schedule *start, int home, int depth, bool plain, hone_schedule *out)
 {
   *out = *start;
   for (int t = 0; t < r->op->ntensors; t++)
     for (int l = 1; l < r->m->nlevels; l++) out->depth[t][l] = (uint8_t)depth;
   if (!settle(r, out, home, plain ? 1 : r->m->nlevels - 1)) return false;
-  if (plain) return granulate(r, out, false);
+  if (plain) return grow_plainly(r, out);
   if (!grow(r, out, home > 0)) return false;
   even_out(r, out);
   return true;
@@ -348,7 +369,7 @@ static hone_status make(const hone_operator *op, const hone_machine *m, bool pla
   }
   hone_schedule_init(op, m, &start);
   choose_maps(&r, &start);
-  if (!plain) split_cores(&r, &start);
+  split_cores(&r, &start);
   plan_growth(&r, &start);
   place(&r, &start);
   for (int depth = 2; depth >= 1; depth--)

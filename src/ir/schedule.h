@@ -91,9 +91,9 @@ bool hone_param_active(const hone_operator *op, const hone_machine *m, const hon
 hone_status hone_schedule_default(const hone_operator *op, const hone_machine *m, hone_schedule *out, hone_err *err);
 /* Below this gain over it a schedule is no_significant_gain. */
 #define HONE_SIGNIFICANT_GAIN_PCT 0.5
-/* The same without splits and growth: tiles of one array granule, every loop in
- * group 1. Made where each dim that can vary has several trips, it fits
- * (hone_schedule_fit) every other shape of the spec family. */
+/* The same with one tile for all memories: every loop is in group 1. Made where
+ * each dim that can vary has several trips, it fits (hone_schedule_fit) every other
+ * shape of the spec family. */
 hone_status hone_schedule_plain(const hone_operator *op, const hone_machine *m, hone_schedule *out, hone_err *err);
 /* Every parameter at a fixed value, tiles 1, even placement: not necessarily legal. */
 void hone_schedule_init(const hone_operator *op, const hone_machine *m, hone_schedule *out);

@@ -1,7 +1,7 @@
-/* The schedule of a family for shapes nothing was tuned for: tiles of array
- * granules, legal at every shape. Its text is written for a shape in which every
- * dim that can vary takes several trips (doubled from ones until it does), so that
- * no loop is missing from it; hone_schedule_fit cuts it to the shape asked for. */
+/* The schedule of a family for shapes nothing was tuned for: the plain one of a
+ * shape so large (doubled from ones until it is) that every dim takes several trips
+ * and memory alone limits the tiles. No loop is missing from its text, so at any
+ * other shape hone_schedule_fit can only shrink buffers: it is legal there too. */
 #include "config.h"
 
 #include <stdio.h>
@@ -39,7 +39,7 @@ static bool start(search *x, const hone_spec *tuned)
 
 static bool short_of_trips(const search *x, int d)
 {
-  return x->op.dim[d].extent / TRIPS < x->s.tile[1][d];
+  return x->s.tile[0][d] / TRIPS < x->s.tile[1][d]; /* of the block of one core */
 }
 
 /* Doubles size i if that lengthens a dim that is short of trips. */

@@ -1,4 +1,5 @@
-/* A family's fallback is legal, and costs something, at every shape. */
+/* A family's fallback is legal, and costs something, at every shape; at a large one
+ * hardly more than the default. */
 #include "config.h"
 
 #include <check.h>
@@ -62,6 +63,31 @@ typedef struct {
   hone_operator home, there; /* where the text is written, and where it is asked for */
   hone_library_family family;
 } bench;
+
+static int64_t cycles_of(const bench *b, const hone_operator *op, const hone_schedule *s)
+{
+  hone_err err;
+  hone_model *model;
+  hone_cost cost;
+  ck_assert(hone_model_new(op, &b->m, &model, &err) == HONE_OK);
+  ck_assert(hone_model_evaluate(model, s, &cost) == HONE_REASON_NONE);
+  hone_model_free(model);
+  return cost.cycles;
+}
+
+/* At a shape that fills every core. */
+static void compare_default(bench *b, const hone_schedule *s, const char *text)
+{
+  hone_spec asked = b->spec;
+  hone_schedule fitted = *s, by_default;
+  hone_err err;
+  for (int i = 1; i < asked.nsizes; i++) asked.size[i].value = asked.size[i].to = 6000;
+  ck_assert(hone_operator_load_spec(MATMUL, &asked, &b->there, &err) == HONE_OK);
+  hone_schedule_fit(&b->there, &b->m, &fitted);
+  ck_assert(hone_schedule_default(&b->there, &b->m, &by_default, &err) == HONE_OK);
+  double ratio = (double)cycles_of(b, &b->there, &fitted) / (double)cycles_of(b, &b->there, &by_default);
+  ck_assert_msg(ratio < 2, "%s on %s: %.2f times the default", text, b->m.name, ratio);
+}
 
 static void try_shape(bench *b, const hone_schedule *s, uint64_t number)
 {
@@ -136,6 +162,7 @@ START_TEST(fits_every_shape)
       }
       ck_assert_str_eq(b->family.fallback_reason, "");
       check_text(b, &s);
+      compare_default(b, &s, text);
       for (uint64_t i = 0; i < SHAPES; i++) try_shape(b, &s, i);
       found++;
     }
