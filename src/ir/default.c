@@ -68,9 +68,9 @@ static void try_cuts(cutting *c, int axis, int d, int64_t room)
 
 /* One axis after the other, the way that roughly takes least: blocks that fill the
  * arrays, little that several cores load. */
-static void split_cores(const recipe *r, hone_schedule *s)
+static void split_cores(const recipe *r, hone_dimset among, hone_schedule *s)
 {
-  cutting c = {.r = r, .parallel = ((1u << r->op->ndims) - 1u) & ~r->reduced};
+  cutting c = {.r = r, .parallel = among & ~r->reduced};
   for (int i = 0; i < r->op->nstages; i++) c.parallel &= r->op->stage[i].dims;
   for (int d = 0; d < r->op->ndims; d++)
     if (r->op->dim[d].sequential) c.parallel &= ~(1u << d);
@@ -369,8 +369,13 @@ static hone_status make(const hone_operator *op, const hone_machine *m, bool pla
   }
   hone_schedule_init(op, m, &start);
   choose_maps(&r, &start);
-  split_cores(&r, &start);
   plan_growth(&r, &start);
+  hone_dimset cut = (1u << op->ndims) - 1u;
+  if (plain && r.nmapped) {
+    cut = 0;
+    for (int i = 0; i < r.nmapped; i++) cut |= 1u << r.grow[i];
+  }
+  split_cores(&r, cut, &start);
   place(&r, &start);
   for (int depth = 2; depth >= 1; depth--)
     for (int home = fusible ? m->nlevels - 1 : 0; home >= 0; home--)
