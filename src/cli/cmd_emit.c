@@ -151,7 +151,7 @@ static const char *evidence_of(const hone_library_family *f)
   return least == most ? hone_evidence_word(least) : "mixed";
 }
 
-static void report_family(cli_run *r, const hone_library_family *f, cli_table *t, json_t *list)
+static void report_family(const hone_library_family *f, cli_table *t, json_t *list)
 {
   int programs = 0, plain = 0;
   int64_t bytes = 0;
@@ -164,7 +164,6 @@ static void report_family(cli_run *r, const hone_library_family *f, cli_table *t
     if (e->margin_pct < least) least = e->margin_pct;
     if (e->margin_pct > most) most = e->margin_pct;
   }
-  (void)r;
   cli_table_add(t, "%s", f->id);
   cli_table_add(t, "%d", f->nentries);
   cli_table_add(t, "%d", f->nintervals);
@@ -186,7 +185,7 @@ static void report(const emission *e, const hone_library *l)
   cli_table t = { .columns = 7, .align = "lrrlrrl" };
   json_t *families = json_array(), *left_out = json_array();
   for (int i = 0; i < 7; i++) cli_table_add(&t, "%s", head[i]);
-  for (int i = 0; i < l->nfamilies; i++) report_family(r, &l->family[i], &t, families);
+  for (int i = 0; i < l->nfamilies; i++) report_family(&l->family[i], &t, families);
   if (l->nfamilies) cli_table_print(&t, &r->out);
   else cli_table_fini(&t);
   for (int i = 0; i < l->nleft_out; i++) {
@@ -221,7 +220,9 @@ static hone_status emit(emission *e, hone_store *s, hone_err *err)
   hone_library_source source;
   cli_library_source(&e->places, &source);
   source.name = e->name;
-  source.machine = v[EMIT_MACHINE].given ? e->places.machine_hash : NULL;
+  /* A file stands for the machine of its name, whatever its identity: what was tuned
+   * for another one of that name is then named as stale. */
+  if (v[EMIT_MACHINE].given) source.machine = e->places.machine_name[0] ? e->places.machine_name : e->places.machine_hash;
   source.near_pct = v[EMIT_NEAR].r;
   source.microcode = !v[EMIT_NO_MICROCODE].i;
   source.write_microcode = write_microcode;

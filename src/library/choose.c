@@ -297,7 +297,8 @@ void library_choose(library_draft *d, const library_task *t)
   note_others(d, t, what.data);
   for (int i = 0; i < d->source->nevaluators; i++) any = any || t->best[i].schedule;
   if (any) {
-    if (make_entry(d, t, &err) != HONE_OK) library_leave_out(d, what.data, err.code, "%s", err.message);
+    if (make_entry(d, t, &err) != HONE_OK)
+      library_leave_out(d, what.data, err.code, "%s%s%s", err.message, err.hint[0] ? "; " : "", err.hint);
   } else if (t->nothers == 0) {
     library_leave_out(d, what.data, "library.failed", "none of its evaluations succeeded");
   }

@@ -9,7 +9,8 @@
  *     the entry with lower sizes        before    the higher
  *
  * and what one claim keeps in a row is an interval. Integers that have an entry of
- * their own are answered by it: they count in no figure and part no interval.
+ * their own are answered by it: they count in no figure and part no interval; one's
+ * own is counted in, so that the intervals of a range run join.
  *
  * An integer costs some 0.2 ms, most of it for reading the operator's text. */
 #include "config.h"
@@ -162,7 +163,7 @@ static const library_claim *better(const library_claim *a, const library_claim *
 
 /* A run of integers kept by one claim. */
 typedef struct {
-  const library_claim *claim; /* NULL: none is open */
+  const library_claim *claim; /* NULL: none is open; hi is that of the last then */
   int64_t lo, hi;
   double loss, margin;
   int64_t loss_at;
@@ -188,6 +189,7 @@ typedef struct {
 static void close_piece(piece *p, intervals *out)
 {
   const library_claim *c = p->claim;
+  p->claim = NULL;
   if (!c) return;
   if (out->n == out->capacity) {
     out->capacity = out->capacity ? 2 * out->capacity : 64;
@@ -197,8 +199,7 @@ static void close_piece(piece *p, intervals *out)
   out->list[out->n++] = (hone_library_interval){
       .entry = c->entry, .axis = c->axis, .lo = p->lo, .hi = p->hi, .basis = c->basis,
       .loss_pct = library_percent_up(measured ? c->loss_pct : fmax(p->loss, 0)), .loss_at = measured ? c->loss_at : p->loss_at,
-      .sim_loss_pct = c->sim_loss_pct, .sim_samples = c->sim_samples, .margin_pct = library_percent_down(p->margin)};
-  p->claim = NULL;
+      .sim_loss_pct = library_percent_up(c->sim_loss_pct), .sim_samples = c->sim_samples, .margin_pct = library_percent_down(p->margin)};
 }
 
 static bool has_entry(const library_draft_family *f, const library_claim *line, int64_t at)
@@ -216,6 +217,33 @@ static bool has_entry(const library_draft_family *f, const library_claim *line, 
   return false;
 }
 
+static const library_claim *find_winner(const library_claim *c, int n, int64_t at)
+{
+  const library_claim *winner = NULL;
+  for (int i = 0; i < n; i++)
+    if (at <= c[i].hi && c[i].point[at - c[i].lo].cycles >= 0) winner = better(winner, &c[i], at);
+  return winner;
+}
+
+static void step(piece *p, const library_claim *winner, int64_t at, intervals *out)
+{
+  if (winner != p->claim) close_piece(p, out);
+  if (!winner) return;
+  if (!p->claim) {
+    const int64_t own = winner->size[winner->axis];
+    *p = (piece){.claim = winner, .lo = own == at - 1 && own > p->hi ? own : at, .loss = -INFINITY, .margin = INFINITY};
+  }
+  extend(p, at);
+}
+
+/* An integer with an entry: the open piece may go on behind it, and ends with it if
+ * it is its own. */
+static void step_over(piece *p, int64_t at, intervals *out)
+{
+  if (p->claim && at > p->claim->hi) close_piece(p, out);
+  if (p->claim && p->claim->size[p->claim->axis] == at && p->hi == at - 1) p->hi = at;
+}
+
 /* The claims of one line, ascending by lo. */
 static void settle_line(const library_draft_family *f, const library_claim *c, int n, intervals *out)
 {
@@ -224,22 +252,15 @@ static void settle_line(const library_draft_family *f, const library_claim *c, i
   int64_t at = c[0].lo;
   while (first < n) {
     while (last < n && c[last].lo <= at) last++;
-    const library_claim *winner = NULL;
-    for (int i = first; i < last; i++)
-      if (at <= c[i].hi && c[i].point[at - c[i].lo].cycles >= 0) winner = better(winner, &c[i], at);
-    if (winner && has_entry(f, c, at)) winner = p.claim && at <= p.claim->hi ? p.claim : NULL;
-    else if (winner && winner == p.claim) extend(&p, at);
-    else {
-      close_piece(&p, out);
-      if (winner) {
-        p = (piece){.claim = winner, .lo = at, .loss = -INFINITY, .margin = INFINITY};
-        extend(&p, at);
-      }
-    }
-    if (!winner) close_piece(&p, out);
+    if (has_entry(f, c, at)) step_over(&p, at, out);
+    else step(&p, find_winner(&c[first], last - first, at), at, out);
     while (first < last && c[first].hi <= at) first++;
-    if (first == last && first < n) at = c[first].lo; /* a gap; else on to the next */
-    else if (at < INT64_MAX) at++;
+    if (first == last && first < n && c[first].lo > at + 1) { /* a gap */
+      close_piece(&p, out);
+      at = c[first].lo;
+    } else {
+      at++;
+    }
   }
   close_piece(&p, out);
 }

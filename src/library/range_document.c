@@ -215,7 +215,7 @@ static hone_status take_document(void *arg, const hone_store_document *doc, hone
   r.root = json_loads(doc->text, 0, NULL);
   if (!r.root) malformed(&why, "no JSON");
   if (r.root && is_wanted(r.d->source, r.root)) take_range(&r, &why);
-  if (why.status != HONE_OK) library_leave_out(r.d, r.what, why.code, "%s", why.message);
+  if (why.status != HONE_OK) library_leave_out(r.d, r.what, why.code, "%s%s%s", why.message, why.hint[0] ? "; " : "", why.hint);
   json_decref(r.root);
   return HONE_OK;
 }
