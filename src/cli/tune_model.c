@@ -47,6 +47,18 @@ static void add_shape(const hone_model_item *item, hone_text *out, json_t *sizes
     hone_text_add(out, ",%s=%s", s->option[i].name, s->option[i].value);
 }
 
+/* What both lists say of an operator. */
+static void add_amounts(json_t *o, const hone_model_item *item)
+{
+  hone_text spec = { 0 };
+  hone_spec_print(&item->spec, &spec);
+  json_object_set_new(o, "spec", json_string(spec.data));
+  json_object_set_new(o, "count", json_integer((json_int_t)item->count));
+  json_object_set_new(o, "weight_bytes", json_integer((json_int_t)item->weight_bytes));
+  json_object_set_new(o, "flops", json_real(item->flops));
+  hone_text_fini(&spec);
+}
+
 static void skip(campaign *c, const hone_model_item *item, const char *reason)
 {
   hone_text shape = { 0 };
@@ -57,8 +69,9 @@ static void skip(campaign *c, const hone_model_item *item, const char *reason)
   cli_table_add(&c->skipped, "%" PRId64, item->count);
   cli_table_add(&c->skipped, "%s", shape.data ? shape.data : "");
   cli_table_add(&c->skipped, "%s", reason);
-  json_array_append_new(c->not_tuned, json_pack("{s:s, s:s, s:I, s:o, s:s}", "role", item->role, "operator", item->spec.operator_name,
-                                                "count", (json_int_t)item->count, "sizes", sizes, "reason", reason));
+  json_t *o = json_pack("{s:s, s:s, s:o, s:s}", "role", item->role, "operator", item->spec.operator_name, "sizes", sizes, "reason", reason);
+  add_amounts(o, item);
+  json_array_append_new(c->not_tuned, o);
   hone_text_fini(&shape);
 }
 
@@ -166,7 +179,7 @@ static hone_status tune_item(campaign *c, const hone_model_item *item, hone_err 
   if (st == HONE_OK) {
     json_t *o = tune_document(&c->problem, c->task, &x);
     json_object_set_new(o, "role", json_string(item->role));
-    json_object_set_new(o, "count", json_integer(item->count));
+    add_amounts(o, item);
     json_array_append_new(c->operators, o);
     add_row(c, item, &x);
     add_to_totals(&c->sum, item, &x);
@@ -190,7 +203,7 @@ static hone_status choose_formats(campaign *c, hone_err *err)
     hone_format *format, *also;
   } parts[] = { { "activations=", &f->activations, &f->inputs }, { "weights=", &f->weights, &f->other_weights }, { "cache=", &f->cache, &f->cache } };
   *f = hone_model_formats_of(&c->config);
-  c->formats_chosen = v[CLI_DTYPE].given || v[CLI_FORMAT].nlist > 0;
+  c->formats_chosen = v[CLI_DTYPE].given;
   hone_status st = v[CLI_DTYPE].given ? cli_format_find(v[CLI_DTYPE].text, &all, err) : HONE_OK;
   if (st == HONE_OK && v[CLI_DTYPE].given) *f = (hone_model_formats){ all, all, all, all, all, false };
   for (int i = 0; i < v[CLI_FORMAT].nlist && st == HONE_OK; i++) {
@@ -200,6 +213,7 @@ static hone_status choose_formats(campaign *c, hone_err *err)
     if (p == 3) return hone_err_set(err, HONE_USAGE, "option.value", "--format: '%.60s' is not activations=, weights= or cache=FORMAT", item);
     st = cli_format_find(item + strlen(parts[p].name), parts[p].format, err);
     *parts[p].also = *parts[p].format;
+    if (parts[p].format != &f->cache) c->formats_chosen = true;
     if (p == 1) f->mxfp4_experts = false;
   }
   return st;

@@ -14,8 +14,8 @@
 #include "base/text.h"
 #include "model/model_int.h"
 
-enum { LARGEST_FILE = 16 << 20 };
-#define LARGEST_VALUE (INT64_C(1) << 26) /* the product of two and a count of layers fits 128 bits, of two 64 */
+enum { LARGEST_FILE = 16 << 20, LARGEST_DEPTH = 1 << 16 };
+#define LARGEST_VALUE (INT64_C(1) << 26) /* the product of two of them and a small factor fits 64 bits */
 
 /* ---- diagnostics ------------------------------------------------------------------- */
 
@@ -274,6 +274,14 @@ static hone_status read_prediction_layers(const hone_model_reader *r)
   return s;
 }
 
+static hone_status read_depth(const hone_model_reader *r)
+{
+  hone_model_config *c = r->config;
+  hone_status s = hone_model_read_count(r, "num_hidden_layers", 1, 0, &c->layers);
+  if (s != HONE_OK || c->layers <= LARGEST_DEPTH) return s;
+  return hone_model_refuse(r, "num_hidden_layers", HONE_INPUT, "model.range", "'num_hidden_layers' = %lld is absurd", (long long)c->layers);
+}
+
 static hone_status read_config(hone_model_reader *r)
 {
   hone_model_config *c = r->config;
@@ -282,7 +290,7 @@ static hone_status read_config(hone_model_reader *r)
   if (s == HONE_OK) s = hone_model_check_keys(r);
   if (s == HONE_OK) s = hone_model_read_count(r, "hidden_size", 1, 0, &c->hidden);
   if (s == HONE_OK) s = hone_model_read_count(r, "intermediate_size", 1, 0, &c->intermediate);
-  if (s == HONE_OK) s = hone_model_read_count(r, "num_hidden_layers", 1, 0, &c->layers);
+  if (s == HONE_OK) s = read_depth(r);
   if (s == HONE_OK) s = hone_model_read_count(r, "vocab_size", 1, 0, &c->vocabulary);
   if (s == HONE_OK) s = r->architecture->latent ? read_latent(r) : read_heads(r);
   if (s == HONE_OK) s = hone_model_read_flag(r, "tie_word_embeddings", r->architecture->tied, &c->tied_embeddings);

@@ -32,7 +32,7 @@ bool hone_phase_find(const char *name, hone_phase *out)
 }
 
 static const char no_gather[] = "not tuned yet: move stages are not supported";
-static const char no_norm[] = "not tuned yet: reduce stages are not supported";
+static const char no_reduce[] = "not tuned yet: reduce stages are not supported";
 static const char no_rotary[] = "not tuned yet: the pairing of elements is no single-dim access";
 static const char no_online[] = "not tuned yet: online stages and guards are not supported";
 static const char no_map[] = "not tuned yet: has no operator text of its own";
@@ -135,9 +135,12 @@ static void put_option(hone_model_item *x, const char *name, const char *value)
 static void put_parameters(builder *b, hone_model_item *x, int64_t each, hone_format format)
 {
   int64_t n = times(b, each, x->count);
+  if (n > INT64_MAX / 64) { /* their bits would not fit */
+    b->overflow = true;
+    return;
+  }
   x->parameters = x->active_parameters = plus(b, x->parameters, n);
-  x->weight_bytes = plus(b, x->weight_bytes, n / 8 > INT64_MAX / 64 ? 0 : hone_format_bytes(format, n));
-  if (n / 8 > INT64_MAX / 64) b->overflow = true;
+  x->weight_bytes = plus(b, x->weight_bytes, hone_format_bytes(format, n));
 }
 
 /* An item of two or three sizes; further ones, or parameters, are put by the caller. */
@@ -159,7 +162,7 @@ static void add_other(builder *b, const char *role, int64_t count, const char *n
 
 static void add_norm(builder *b, const char *role, int64_t count, const hone_size *sizes, int64_t width)
 {
-  hone_model_item x = other(role, count, "rms_norm", no_norm, sizes);
+  hone_model_item x = other(role, count, "rms_norm", no_reduce, sizes);
   put_parameters(b, &x, width, b->q->formats.other_weights);
   add(b, &x);
 }
@@ -348,7 +351,7 @@ static void add_router(builder *b)
 {
   const hone_model_config *c = b->c;
   add_linear(b, "router", c->moe_layers, b->tokens, c->experts, c->hidden, (how){.bias = c->expert_bias, .plain = true});
-  hone_model_item x = other("choice of experts", c->moe_layers, "top_k", no_norm,
+  hone_model_item x = other("choice of experts", c->moe_layers, "top_k", no_reduce,
                             SIZES({"tokens", b->tokens}, {"experts", c->experts}, {"top_k", c->top_k}));
   if (c->score_bias) put_parameters(b, &x, c->experts, b->q->formats.other_weights);
   add(b, &x);
