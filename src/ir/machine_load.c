@@ -61,6 +61,12 @@ static hone_status plain_text(const hone_tree *root, const char *key, const char
 static hone_status load_head(const hone_tree *root, hone_machine *m, hone_err *err)
 {
   const char *name, *kind;
+  const hone_tree *own = hone_tree_find(root, "name");
+  if (own && strcmp(own->file, root->file) != 0) { /* two machines of one name are one too many */
+    hone_tree_missing(root, "name", err);
+    hone_err_hint(err, "what is inherited is another machine's");
+    return HONE_INPUT;
+  }
   hone_status s = plain_text(root, "name", &name, err);
   if (s == HONE_OK) s = take_name(hone_tree_find(root, "name"), name, m->name, err);
   if (s == HONE_OK) s = plain_text(root, "kind", &kind, err);
@@ -108,6 +114,7 @@ static hone_status check_dram_rate(const hone_tree *t, const hone_machine *m, co
     if (s != HONE_OK) return s;
   }
   hone_rate b = m->memory[0].bandwidth;
+  if (hone_rate_unlimited(b)) return HONE_OK; /* for hone_machine_check to refuse */
   int64_t stated = hone_muldiv_ceil(b.num, m->clock_hz, b.den), product = per_channel * m->dram.channels;
   int64_t apart = stated > product ? stated - product : product - stated;
   if (apart <= stated / 100) return HONE_OK;

@@ -206,6 +206,16 @@ static hone_status load_base(reader *r, hone_node *base, hone_tree **out, hone_e
   return load_file(set, path, out, err);
 }
 
+static bool are_sources(hone_node *n)
+{
+  if (!hone_node_is_mapping(n)) return false;
+  for (int i = 0; i < hone_node_count(n); i++) {
+    const char *text = hone_node_text(hone_node_value(n, i));
+    if (!text || !*text) return false;
+  }
+  return true;
+}
+
 static hone_status load_file(hone_tree_set *set, char *path_take, hone_tree **out, hone_err *err)
 {
   int i = set->nfiles++;
@@ -216,6 +226,8 @@ static hone_status load_file(hone_tree_set *set, char *path_take, hone_tree **ou
   reader r = {set, path_take, set->doc[i], hone_node_find(root, "sources")};
   if (!hone_node_is_mapping(root))
     return hone_node_err(r.doc, root, err, HONE_INPUT, "machine.type", "a machine file is a mapping of fields");
+  if (r.sources && !are_sources(r.sources))
+    return hone_node_err(r.doc, r.sources, err, HONE_INPUT, "machine.type", "'sources' is a mapping of names to texts");
   hone_tree *own, *under;
   s = read_node(&r, root, NULL, NULL, &own, err);
   hone_node *base = hone_node_find(root, "base");

@@ -2,7 +2,7 @@
  *   json_path FILE a.b.0.c          prints that value (strings bare); exit 1 when absent
  *   json_path --length FILE a.b     prints the length of an array or object
  *   json_path --same FILE FILE KEY...  equal but for members named KEY, anywhere?
- *   json_path --schema SCHEMA FILE  valid? (type, required, properties, items, enum, $ref to #/$defs/)
+ *   json_path --schema SCHEMA FILE  valid, in the sense of tests/lib/json_schema.h?
  * Without arguments it checks itself, for it is run as a test like the others. */
 #include "config.h"
 
@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "lib/json_schema.h"
 
 static json_t *load(const char *path)
 {
@@ -64,72 +66,11 @@ static void strip(json_t *j, int n, char **keys)
   json_array_foreach(j, i, v) strip(v, n, keys);
 }
 
-static bool has_type(const json_t *j, const char *type)
+static int check(json_t *schema, json_t *j, bool tell)
 {
-  static const struct {
-    const char *name;
-    json_type a, b;
-  } row[] = { { "object", JSON_OBJECT, JSON_OBJECT }, { "array", JSON_ARRAY, JSON_ARRAY }, { "string", JSON_STRING, JSON_STRING },
-              { "integer", JSON_INTEGER, JSON_INTEGER }, { "number", JSON_INTEGER, JSON_REAL }, { "boolean", JSON_TRUE, JSON_FALSE },
-              { "null", JSON_NULL, JSON_NULL } };
-  for (size_t i = 0; i < sizeof row / sizeof row[0]; i++)
-    if (strcmp(row[i].name, type) == 0) return json_typeof(j) == row[i].a || json_typeof(j) == row[i].b;
-  return false;
-}
-
-static int complain(const char *where, const char *what)
-{
-  fprintf(stderr, "%s: %s\n", where[0] ? where : "document", what);
-  return 1;
-}
-
-static int check_type(const json_t *j, json_t *type, const char *where)
-{
-  size_t i;
-  json_t *t;
-  if (!type) return 0;
-  if (json_is_string(type)) return has_type(j, json_string_value(type)) ? 0 : complain(where, "wrong type");
-  json_array_foreach(type, i, t)
-    if (has_type(j, json_string_value(t))) return 0;
-  return complain(where, "wrong type");
-}
-
-static int check_enum(json_t *j, json_t *list, const char *where)
-{
-  size_t i;
-  json_t *v;
-  if (!list) return 0;
-  json_array_foreach(list, i, v)
-    if (json_equal(v, j)) return 0;
-  return complain(where, "not one of the listed values");
-}
-
-static int check(json_t *root, json_t *schema, json_t *j, const char *where)
-{
-  char at[256];
-  size_t i;
-  const char *key;
-  json_t *v, *ref = json_object_get(schema, "$ref");
-  if (ref) return check(root, walk(json_object_get(root, "$defs"), json_string_value(ref) + strlen("#/$defs/")), j, where);
-  int bad = check_type(j, json_object_get(schema, "type"), where) + check_enum(j, json_object_get(schema, "enum"), where);
-  if (json_is_object(j)) {
-    json_array_foreach(json_object_get(schema, "required"), i, v) {
-      if (json_object_get(j, json_string_value(v))) continue;
-      snprintf(at, sizeof at, "%.120s.%.100s", where, json_string_value(v));
-      bad += complain(at, "missing");
-    }
-    json_object_foreach(json_object_get(schema, "properties"), key, v) {
-      json_t *member = json_object_get(j, key);
-      snprintf(at, sizeof at, "%.120s.%.100s", where, key);
-      if (member) bad += check(root, v, member, at);
-    }
-  }
-  json_t *items = json_object_get(schema, "items");
-  if (json_is_array(j) && items)
-    json_array_foreach(j, i, v) {
-      snprintf(at, sizeof at, "%.120s.%zu", where, i);
-      bad += check(root, items, v, at);
-    }
+  char say[2048];
+  int bad = json_schema_check(schema, j, say, sizeof say);
+  if (bad && tell) fputs(say, stderr);
   return bad;
 }
 
@@ -141,10 +82,10 @@ static int self_check(void)
                               " \"$defs\": {\"x\": {\"required\": [\"b\"]}}}", 0, NULL);
   char *keys[] = { (char[]){ "b" } };
   int bad = json_integer_value(walk(doc, "a.0.b")) != 7;
-  bad += check(schema, schema, doc, "") != 2; /* c is missing, t is no integer */
+  bad += check(schema, doc, false) != 2; /* c is missing, t is no integer */
   strip(doc, 1, keys);
   bad += walk(doc, "a.0.b") != NULL;
-  bad += check(schema, schema, doc, "") != 3;
+  bad += check(schema, doc, false) != 3;
   json_decref(doc);
   json_decref(schema);
   return bad != 0;
@@ -169,7 +110,7 @@ int main(int argc, char **argv)
   }
   json_t *a = load(argv[length || schema || same ? 2 : 1]), *b = schema || same ? load(argv[3]) : NULL;
   int code = length   ? print_length(walk(a, argv[3]))
-             : schema ? check(a, a, b, "") != 0
+             : schema ? check(a, b, true) != 0
              : same   ? compare_documents(a, b, argc - 4, argv + 4)
                       : print_value(walk(a, argv[2]));
   json_decref(a);
