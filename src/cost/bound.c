@@ -22,9 +22,9 @@
  * Several cores take blocks of the dims, and each of them loads what its block uses:
  * cores that share a block of a tensor load it again each. All ways to cut are
  * tried and the least counts, so the bound knows blocks that do not come out even
- * and tensors loaded many times. Where cores pass data to each other, share a
- * memory, or are too many to try, the work spreads evenly instead and everything
- * is loaded once.
+ * and tensors loaded many times. (No schedule uses the links between cores yet:
+ * share.t is `each`. This is to change with it.) Where cores share a memory, or are
+ * too many to try, the work spreads evenly instead and everything is loaded once.
  *
  * Added to them, what no overlap hides. An engine waits for the first operand
  * (DMA setup, DRAM latency), and its last result has to leave (the array empties,
@@ -391,7 +391,6 @@ static hone_dimset parallel_dims(const hone_operator *op)
 static bool cores_are_apart(const hone_machine *m)
 {
   bool apart = true;
-  for (int a = 0; a < m->naxes; a++) apart = apart && !m->axis[a].multicast && !m->axis[a].reduce;
   for (int l = 1; l < m->nlevels; l++) apart = apart && m->memory[l].per_core;
   return apart;
 }

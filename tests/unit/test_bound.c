@@ -88,7 +88,7 @@ START_TEST(cores_load_copies)
     }
   ck_assert_int_ge(b.cycles, (int64_t)best);
   ck_assert_int_le(b.cycles, (int64_t)best + 133 + 532 + 256 + 32 + 133 + 1000);
-  m.axis[0].multicast = true; /* then it could come once */
+  m.memory[1].per_core = false; /* then it could come once */
   ck_assert(hone_bound_cycles(&op, &m, &b, &err) == HONE_OK);
   ck_assert_int_eq(b.matrix_cycles, k / 128 * (n / 128) * 2 * mm / 48);
 }
