@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/status.h"
 #include "base/text.h"
+#include "base/yaml.h"
 #include "ir/format.h"
 #include "ir/function.h"
 #include "ir/limits.h"
@@ -116,6 +117,9 @@ hone_status hone_operator_load(const char *path, const hone_size *sizes, int nsi
 
 /* The same by a spec without ranges; its operator_name must be that of the text. */
 hone_status hone_operator_load_spec(const char *path, const hone_spec *spec, hone_operator *out, hone_err *err);
+/* The same of a file that was read by hone_yaml_load, for many shapes in a row; a
+ * document is used by one thread at a time. */
+hone_status hone_operator_make(hone_yaml *text, const hone_spec *spec, hone_operator *out, hone_err *err);
 
 /* Canonical text: sizes and formats substituted, dims and tensors by number. */
 void hone_operator_print(const hone_operator *op, hone_text *out);

@@ -465,26 +465,31 @@ static hone_status load(hone_loader *l)
   return s == HONE_OK ? hone_operator_check(&l->op, &l->at, l->err) : s;
 }
 
-hone_status hone_operator_load(const char *path, const hone_size *sizes, int nsizes, const hone_format_choice *formats,
-                               int nformats, const hone_operator_option *options, int noptions, hone_operator *out,
-                               hone_err *err)
+static hone_status make(hone_yaml *text, const hone_loader_request *ask, hone_operator *out, hone_err *err)
 {
-  hone_loader_request ask = {sizes, nsizes, formats, nformats, options, noptions};
   hone_loader *l = hone_heap_alloc(1, sizeof *l);
-  l->ask = &ask;
+  l->ask = ask;
   l->err = err;
-  hone_status s = hone_yaml_load(path, &l->doc, err);
-  if (s == HONE_OK) {
-    l->at.doc = l->doc;
-    s = load(l);
-    hone_yaml_free(l->doc);
-  }
+  l->doc = l->at.doc = text;
+  hone_status s = load(l);
   if (s == HONE_OK) *out = l->op;
   free(l);
   return s;
 }
 
-hone_status hone_operator_load_spec(const char *path, const hone_spec *spec, hone_operator *out, hone_err *err)
+hone_status hone_operator_load(const char *path, const hone_size *sizes, int nsizes, const hone_format_choice *formats,
+                               int nformats, const hone_operator_option *options, int noptions, hone_operator *out,
+                               hone_err *err)
+{
+  hone_loader_request ask = {sizes, nsizes, formats, nformats, options, noptions};
+  hone_yaml *text = NULL;
+  hone_status s = hone_yaml_load(path, &text, err);
+  if (s == HONE_OK) s = make(text, &ask, out, err);
+  hone_yaml_free(text);
+  return s;
+}
+
+hone_status hone_operator_make(hone_yaml *text, const hone_spec *spec, hone_operator *out, hone_err *err)
 {
   hone_size sizes[HONE_MAX_SIZES];
   hone_format_choice formats[HONE_MAX_TENSORS + 1];
@@ -493,8 +498,19 @@ hone_status hone_operator_load_spec(const char *path, const hone_spec *spec, hon
   for (int i = 0; i < spec->nformats; i++)
     formats[i] = (hone_format_choice){spec->format[i].tensor[0] ? spec->format[i].tensor : NULL, spec->format[i].format};
   for (int i = 0; i < spec->noptions; i++) options[i] = (hone_operator_option){spec->option[i].name, spec->option[i].value};
-  hone_status s = hone_operator_load(path, sizes, spec->nsizes, formats, spec->nformats, options, spec->noptions, out, err);
+  hone_loader_request ask = {sizes, spec->nsizes, formats, spec->nformats, options, spec->noptions};
+  hone_status s = make(text, &ask, out, err);
   if (s == HONE_OK && strcmp(out->name, spec->operator_name) != 0)
-    return hone_err_set(err, HONE_INPUT, "spec.operator", "%s holds the operator '%s', not '%s'", path, out->name, spec->operator_name);
+    return hone_node_err(text, hone_yaml_root(text), err, HONE_INPUT, "spec.operator", "this is the operator '%s', not '%s'", out->name,
+                         spec->operator_name);
+  return s;
+}
+
+hone_status hone_operator_load_spec(const char *path, const hone_spec *spec, hone_operator *out, hone_err *err)
+{
+  hone_yaml *text = NULL;
+  hone_status s = hone_yaml_load(path, &text, err);
+  if (s == HONE_OK) s = hone_operator_make(text, spec, out, err);
+  hone_yaml_free(text);
   return s;
 }

@@ -38,6 +38,7 @@ typedef struct {
   hone_schedule by_default;
 } library_shape;
 hone_status library_shape_new(const char *path, const hone_spec *spec, const hone_machine *m, library_shape **out, hone_err *err);
+hone_status library_shape_make(hone_yaml *text, const hone_spec *spec, const hone_machine *m, library_shape **out, hone_err *err);
 void library_shape_free(library_shape *x); /* NULL allowed */
 int64_t library_shape_cost(const library_shape *x, const hone_schedule *s); /* model cycles, -1: illegal */
 const char *library_shape_print(const library_shape *x, const hone_schedule *s, hone_arena *a);

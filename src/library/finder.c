@@ -94,16 +94,25 @@ hone_status library_find_operator(library_finder *f, const char *name, const cha
 
 /* ---- shapes ------------------------------------------------------------------- */
 
-hone_status library_shape_new(const char *path, const hone_spec *spec, const hone_machine *m, library_shape **out, hone_err *err)
+hone_status library_shape_make(hone_yaml *text, const hone_spec *spec, const hone_machine *m, library_shape **out, hone_err *err)
 {
   library_shape *x = hone_heap_alloc(1, sizeof *x);
   x->machine = m;
-  hone_status s = hone_operator_load_spec(path, spec, &x->op, err);
+  hone_status s = hone_operator_make(text, spec, &x->op, err);
   if (s == HONE_OK) s = hone_params_new(&x->op, m, &x->params, err);
   if (s == HONE_OK) s = hone_model_new(&x->op, m, &x->model, err);
   if (s == HONE_OK) x->has_default = hone_schedule_default(&x->op, m, &x->by_default, NULL) == HONE_OK;
   if (s != HONE_OK) library_shape_free(x);
   else *out = x;
+  return s;
+}
+
+hone_status library_shape_new(const char *path, const hone_spec *spec, const hone_machine *m, library_shape **out, hone_err *err)
+{
+  hone_yaml *text = NULL;
+  hone_status s = hone_yaml_load(path, &text, err);
+  if (s == HONE_OK) s = library_shape_make(text, spec, m, out, err);
+  hone_yaml_free(text);
   return s;
 }
 

@@ -29,7 +29,7 @@
 #include "store/store.h"
 
 enum { HONE_LIBRARY_SCHEMA = 1 };
-enum { HONE_LIBRARY_NEAR_MOST = 2048 }; /* near answers reach at most so many integers to either side */
+enum { HONE_LIBRARY_NEAR_MOST = 1024 }; /* near answers reach at most so many integers to either side */
 
 typedef enum {
 #define HONE_EVIDENCE(id, word) HONE_EVIDENCE_##id,

@@ -4,6 +4,7 @@
 
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ir/operator.h"
 #include "ir/schedule.h"
@@ -113,6 +114,27 @@ START_TEST(a_schedule_fits_every_smaller_shape)
 }
 END_TEST
 
+START_TEST(a_document_makes_many_shapes)
+{
+  static hone_operator one, other;
+  hone_yaml *text = NULL;
+  hone_spec spec;
+  ck_assert_int_eq(hone_yaml_load(MATMUL, &text, &err), HONE_OK);
+  for (int m = 1; m < 4; m++) {
+    ck_assert_int_eq(hone_spec_parse("matmul --size m=1,n=4,k=5 --dtype bf16 --format W=int8 --option bias=row", &spec, &err), HONE_OK);
+    spec.size[0].value = spec.size[0].to = m;
+    ck_assert_msg(hone_operator_make(text, &spec, &one, &err) == HONE_OK, "%s", err.message);
+    ck_assert_int_eq(hone_operator_load_spec(MATMUL, &spec, &other, &err), HONE_OK);
+    ck_assert_int_eq(hone_hash_cmp(hone_operator_hash(&one), hone_operator_hash(&other)), 0);
+    ck_assert_int_eq(one.dim[1].extent, m);
+  }
+  strcpy(spec.operator_name, "another");
+  ck_assert_int_eq(hone_operator_make(text, &spec, &one, &err), HONE_INPUT);
+  ck_assert_str_eq(err.code, "spec.operator");
+  hone_yaml_free(text);
+}
+END_TEST
+
 int main(void)
 {
   Suite *s = suite_create("spec");
@@ -123,6 +145,7 @@ int main(void)
   tcase_add_test(t, an_operator_knows_its_spec);
   tcase_add_test(t, families_differ_by_anything_but_sizes);
   tcase_add_test(t, a_schedule_fits_every_smaller_shape);
+  tcase_add_test(t, a_document_makes_many_shapes);
   suite_add_tcase(s, t);
   return unit_run(s);
 }
