@@ -234,7 +234,7 @@ void hone_options_help(const hone_option *rows, int n, hone_text *out)
 }
 
 /* roff reads a leading dot or quote as a request and may typeset '-'. */
-static void add_roff(hone_text *out, const char *s)
+void hone_roff_add(hone_text *out, const char *s)
 {
   if (*s == '.' || *s == '\'') hone_text_add(out, "\\&");
   for (; *s; s++)
@@ -252,19 +252,19 @@ void hone_options_man(const hone_option *rows, int n, hone_text *out)
     const hone_option *row = &rows[i];
     hone_text facts = {0};
     hone_text_add(out, ".TP\n\\fB\\-\\-");
-    add_roff(out, row->name);
+    hone_roff_add(out, row->name);
     hone_text_add(out, "\\fR");
     if (row->argument) {
       hone_text_add(out, " \\fI");
-      add_roff(out, row->argument);
+      hone_roff_add(out, row->argument);
       hone_text_add(out, "\\fR");
     }
     hone_text_add(out, "\n");
-    add_roff(out, row->help);
+    hone_roff_add(out, row->help);
     add_facts(row, &facts);
     if (facts.data) {
       hone_text_add(out, " ");
-      add_roff(out, facts.data);
+      hone_roff_add(out, facts.data);
     }
     hone_text_add(out, "\n");
     hone_text_fini(&facts);

@@ -38,5 +38,7 @@ hone_status hone_options_parse(const hone_option *rows, int n, int argc, char **
 void hone_options_fini(hone_option_value *values, int n);
 void hone_options_help(const hone_option *rows, int n, hone_text *out); /* plain text table */
 void hone_options_man(const hone_option *rows, int n, hone_text *out);  /* roff .TP items */
+/* Text as it is, whatever roff would make of its dots, dashes and backslashes. */
+void hone_roff_add(hone_text *out, const char *s);
 
 #endif

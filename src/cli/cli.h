@@ -58,7 +58,12 @@ const char *cli_command_name_at(void *arg, int i);            /* for hone_text_n
 void cli_command_help(const cli_command *c, hone_text *out);  /* cmd_help.c */
 json_t *cli_command_document(const cli_command *c);           /* the same for programs */
 void cli_overview(hone_text *out);
-void cli_version(hone_text *out);
+extern const int cli_nexits;
+const char *cli_exit_at(int i, int *code);                    /* what the exit codes mean */
+void cli_man_page(const cli_command *c, hone_text *out);      /* man_page.c */
+void cli_man_overview(hone_text *out);
+void cli_version(hone_text *out);                             /* version.c */
+json_t *cli_version_document(void);
 
 /* Set by SIGINT and SIGTERM once cli_catch_signals was called; a second signal kills. */
 extern volatile sig_atomic_t cli_interrupted;

@@ -4,16 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backend/program.h"
 #include "cli/cli.h"
-#include "eval/evaluator.h"
-#include "store/store.h"
 
 enum { HELP_MAN = CLI_COMMON_COUNT, HELP_COUNT };
 
 static const hone_option options[] = {
   CLI_COMMON_OPTIONS,
-  { "man", HONE_OPTION_FLAG, 0, 1, NULL, NULL, "Print the man page (roff) of all commands.", false },
+  { "man", HONE_OPTION_FLAG, 0, 1, NULL, NULL, "Print the man page (roff) of the command, or of hone.", false },
 };
 
 static const struct {
@@ -28,21 +25,12 @@ static const struct {
   { 5, "interrupted; the run can be resumed" },
 };
 
-void cli_version(hone_text *out)
+const int cli_nexits = sizeof exits / sizeof exits[0];
+
+const char *cli_exit_at(int i, int *code)
 {
-  hone_text_add(out, "hone %s\n", PACKAGE_VERSION);
-  hone_text_add(out, "compiler    %s\n", __VERSION__);
-  hone_text_add(out, "libraries   jansson %s\n", JANSSON_VERSION);
-#ifdef _OPENMP
-  hone_text_add(out, "threads     OpenMP %d\n", _OPENMP);
-#else
-  hone_text_add(out, "threads     none\n");
-#endif
-  hone_text_add(out, "program     format %d\n", HONE_PROGRAM_VERSION);
-  hone_text_add(out, "store       schema %d\n", HONE_STORE_SCHEMA);
-  hone_text_add(out, "evaluators  %s %d, %s %d\n", hone_evaluator_model.name, hone_evaluator_model.version,
-                hone_evaluator_simulator.name, hone_evaluator_simulator.version);
-  hone_text_add(out, "data        %s\n", HONE_DATADIR);
+  *code = exits[i].code;
+  return exits[i].text;
 }
 
 void cli_overview(hone_text *out)
@@ -86,42 +74,17 @@ static json_t *overview_document(void)
   return json_pack("{s:o, s:o}", "commands", commands, "exit_status", status);
 }
 
-static void add_paragraphs(const char *s, hone_text *out)
-{
-  for (; *s; s++) {
-    if (s[0] == '\n' && s[1] == '\n') hone_text_add(out, "\n.PP"), s++;
-    if (*s == '-') hone_text_add(out, "\\-");
-    else hone_text_add_bytes(out, s, 1);
-  }
-  hone_text_add(out, "\n");
-}
-
-static void man_page(hone_text *out)
-{
-  hone_text_add(out, ".TH HONE 1 \"\" \"hone %s\" \"User Commands\"\n.SH NAME\nhone \\- search-driven autotuner for inference accelerators\n"
-                     ".SH SYNOPSIS\n.B hone\n\\fICOMMAND\\fR [\\fIOPTIONS\\fR]\n", PACKAGE_VERSION);
-  for (int i = 0; i < cli_ncommands; i++) {
-    const cli_command *c = cli_commands[i];
-    hone_text_add(out, ".SH HONE %s\n\\fBhone %s\\fR", c->name, c->name);
-    if (c->arguments) hone_text_add(out, " \\fI%s\\fR", c->arguments);
-    hone_text_add(out, " [\\fIOPTIONS\\fR]\n.PP\n");
-    add_paragraphs(c->detail, out);
-    hone_options_man(c->option, c->noptions, out);
-  }
-  hone_text_add(out, ".SH EXIT STATUS\n");
-  for (size_t i = 0; i < sizeof exits / sizeof exits[0]; i++) hone_text_add(out, ".TP\n%d\n%s\n", exits[i].code, exits[i].text);
-}
-
 static hone_status run(cli_run *r, hone_err *err)
 {
-  if (r->value[HELP_MAN].i || r->npositional == 0) {
-    (r->value[HELP_MAN].i ? man_page : cli_overview)(&r->out);
+  const bool man = r->value[HELP_MAN].i;
+  if (r->npositional == 0) {
+    (man ? cli_man_overview : cli_overview)(&r->out);
     r->document = overview_document();
     return HONE_OK;
   }
   const cli_command *c = cli_command_find(r->positional[0]);
   if (c) {
-    cli_command_help(c, &r->out);
+    (man ? cli_man_page : cli_command_help)(c, &r->out);
     r->document = cli_command_document(c);
     return HONE_OK;
   }
@@ -135,7 +98,7 @@ const cli_command cli_help = {
   .name = "help",
   .summary = "explain the commands",
   .arguments = "[COMMAND]",
-  .detail = "Without an argument lists the commands. With --man prints the man page.",
+  .detail = "Without an argument lists the commands. With --man prints the man page instead.",
   .option = options,
   .noptions = HELP_COUNT,
   .max_positional = 1,

@@ -199,7 +199,7 @@ int main(int argc, char **argv)
   bool json = false;
   for (int i = 1; i < argc; i++) json = json || strcmp(argv[i], "--json") == 0;
   if (strcmp(argv[1], "--version") != 0) return unknown_command(argv[1], json);
-  cli_run r = { .json = json, .document = json_pack("{s:s}", "version", PACKAGE_VERSION) };
+  cli_run r = { .json = json, .document = cli_version_document() };
   cli_version(&r.out);
   return finish(&r, HONE_OK, NULL);
 }

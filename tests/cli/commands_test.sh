@@ -17,7 +17,9 @@ has() {
 }
 
 # Help speaks of every option, from the same table the parser uses.
-expect 0 "version" hone --version && grep -q '^program ' "$work/out" || fail "version: build facts"
+expect 0 "version" hone --version && grep -q '^formats ' "$work/out" || fail "version: build facts"
+expect 0 "version" hone --version --json && has version libraries.hdf5 evaluators.model formats.store compiler flags
+json --schema "$top/data/schema/version.schema.json" "$work/out" || fail "version: not as its schema says"
 expect 0 "help" hone help
 for command in tune explain compile simulate space store machine help; do
   grep -q "^  $command " "$work/out" || fail "help: does not list $command"
@@ -25,7 +27,6 @@ done
 expect 0 "help tune" hone help tune && grep -q -- '--budget N' "$work/out" || fail "help tune: --budget"
 expect 0 "tune --help" hone tune --help && cp "$work/out" "$work/option" && expect 0 "help tune" hone help tune &&
   { cmp -s "$work/option" "$work/out" || fail "--help and help differ"; }
-expect 0 "man" hone help --man && grep -q '^\.SH EXIT STATUS' "$work/out" || fail "man: exit status"
 expect 2 "no command" hone
 
 # space. shellcheck disable=SC2086 (several words, here and below)
