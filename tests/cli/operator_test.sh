@@ -1,30 +1,21 @@
 #!/bin/sh
-# docs/how-to-add-an-operator.md works as printed: its file is an operator that is
-# tuned, compiled, verified and numerically right, with no C.
+# The operator of docs/how-to-add-an-operator.md, with no C: its bound, default and
+# best are in order, and the winner, which fuses or not as the search found best,
+# computes the right numbers. (docs_test.sh runs the page's own commands.)
 . "${srcdir:-.}/tests/cli/lib.sh"
 
-page=$top/docs/how-to-add-an-operator.md
-ln -s "$top/data" "$top/spaces" "$work/"
-awk '/^```yaml$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$page" > "$work/two_layers.yaml"
-awk '/^```sh$/ { inside = 1; next } /^```/ { inside = 0 } inside' "$page" > "$work/commands"
-[ "$(wc -l < "$work/commands")" -eq 3 ] || fail "the page has $(wc -l < "$work/commands") commands, not 3"
-cd "$work" || exit 1
-while read -r line; do
-  case $line in "hone tune "*) line="$line --budget 300 --json" ;; esac
-  # shellcheck disable=SC2086 # several words
-  expect 0 "the page" $line < /dev/null
-  case $line in
-    "hone tune "*)
-      bound=$(json out bound_cycles) best=$(json out best.sim_cycles) default=$(json out default.sim_cycles)
-      { [ "$bound" -le "$best" ] && [ "$best" -le "$default" ]; } || fail "bound $bound, best $best, default $default"
-      json out best.schedule > schedule
-      ;;
-    "hone simulate "*) grep -q '^numerics  passed' out || fail "the default schedule's numbers are not said to be right" ;;
-  esac
-done < commands
+awk '/^```yaml two_layers.yaml$/ { inside = 1; next } /^```/ { inside = 0 } inside' \
+  "$top/docs/how-to-add-an-operator.md" > "$work/two_layers.yaml"
+problem="--data $top --operator $work/two_layers.yaml --size m=96,d=40,h=72 --dtype bf16 --machine $top/data/machines/teaching.yaml"
 
-# The winner too, which fuses or not as the search found best.
-expect 0 "the winner's numbers" hone simulate --operator ./two_layers.yaml --size m=96,d=40,h=72 --dtype bf16 \
-  --machine data/machines/teaching.yaml --schedule @schedule --check-numerics --json
-[ "$(json out numerics.passed)" = true ] || fail "the winner's numbers are not said to be right"
+# shellcheck disable=SC2086 # several words
+expect 0 "tune" hone tune $problem --budget 300 --json
+bound=$(json "$work/out" bound_cycles) best=$(json "$work/out" best.sim_cycles) default=$(json "$work/out" default.sim_cycles)
+{ [ "$bound" -le "$best" ] && [ "$best" -le "$default" ]; } || fail "bound $bound, best $best, default $default"
+json "$work/out" best.schedule > "$work/schedule"
+for schedule in default "@$work/schedule"; do
+  # shellcheck disable=SC2086
+  expect 0 "numbers" hone simulate $problem --schedule "$schedule" --check-numerics --json
+  [ "$(json "$work/out" numerics.passed)" = true ] || fail "$schedule: the numbers are not said to be right"
+done
 finish
