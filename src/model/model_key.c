@@ -5,7 +5,6 @@
 
 #include "model/model_int.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,11 +57,11 @@ static bool says_something(const json_t *v) /* not null, false, 0, "" or empty *
   return json_is_true(v);
 }
 
-/* An unknown key that may well be a shape: a number or more, and such a name. */
+/* An unknown key that may well be a shape: a whole number or more, and such a name. */
 static bool suggests_shape(const char *name, const json_t *v)
 {
-  static const char *const parts[] = {"num_", "n_", "_dim", "dim_", "size", "rank", "head", "layer", "expert", "width", "window", "channels"};
-  if (!json_is_number(v) && !json_is_array(v) && !json_is_object(v)) return false;
+  static const char *const parts[] = {"num_", "n_", "_dim", "dim_", "size", "rank", "head", "layer", "expert", "width", "window"};
+  if (!json_is_integer(v) && !json_is_array(v) && !json_is_object(v)) return false;
   for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
     if (strstr(name, parts[i])) return true;
   return false;
@@ -110,17 +109,28 @@ static int list_deciding(const hone_model_reader *r, const hone_architecture *a,
   return n;
 }
 
-/* The one that leaves the fewest keys open; among equals, the nearest name. */
-static const hone_architecture *nearest(const hone_model_reader *r, const char *name)
+/* "Gemma3" of "Gemma3ForConditionalGeneration". */
+static int stem_distance(const char *a, const char *b)
+{
+  char stem[2][64];
+  const char *name[2] = {a, b};
+  for (int i = 0; i < 2; i++) {
+    const char *end = strstr(name[i], "For");
+    snprintf(stem[i], sizeof stem[i], "%.*s", end && end != name[i] ? (int)(end - name[i]) : 60, name[i]);
+  }
+  return hone_text_distance(stem[0], stem[1]);
+}
+
+/* A key left open weighs as much as three letters of the name. */
+static const hone_architecture *nearest(const hone_model_reader *r, const char *name, int *open, int *distance)
 {
   const hone_architecture *best = NULL;
-  int fewest = INT_MAX, closest = INT_MAX;
   for (int i = 0; i < NARCHITECTURES; i++) {
-    int open = list_deciding(r, &architectures[i], NULL), distance = hone_text_distance(name, architectures[i].name);
-    if (open > fewest || (open == fewest && distance >= closest)) continue;
+    int keys_open = list_deciding(r, &architectures[i], NULL), letters = stem_distance(name, architectures[i].name);
+    if (best && 3 * keys_open + letters >= 3 * *open + *distance) continue;
     best = &architectures[i];
-    fewest = open;
-    closest = distance;
+    *open = keys_open;
+    *distance = letters;
   }
   return best;
 }
@@ -128,16 +138,19 @@ static const hone_architecture *nearest(const hone_model_reader *r, const char *
 static hone_status unsupported(const hone_model_reader *r, const char *key, const char *name)
 {
   static const hone_architecture nothing; /* honours no part: every deciding key is listed */
-  hone_text decided = {0}, open = {0};
-  const hone_architecture *near = nearest(r, name);
-  list_deciding(r, &nothing, &decided);
-  list_deciding(r, near, &open);
+  hone_text decided = {0}, lacking = {0};
+  int open, distance, all = list_deciding(r, &nothing, &decided);
+  const hone_architecture *near = nearest(r, name, &open, &distance);
+  list_deciding(r, near, &lacking);
   hone_model_refuse(r, key, HONE_UNSUPPORTED, "model.unsupported", "architecture '%.60s' is not supported; decided by %.360s", name,
                     decided.data ? decided.data : "its name alone");
-  if (open.data) hone_err_hint(r->err, "the nearest supported architecture is %s, which has no %.140s", near->name, open.data);
+  if (open == all && distance > 2)
+    hone_err_hint(r->err, "no supported architecture is like it; they are decoder-only language models (docs/models.md)");
+  else if (lacking.data)
+    hone_err_hint(r->err, "the nearest supported architecture is %s, which has no %.140s", near->name, lacking.data);
   else hone_err_hint(r->err, "the nearest supported architecture is %s", near->name);
   hone_text_fini(&decided);
-  hone_text_fini(&open);
+  hone_text_fini(&lacking);
   return HONE_UNSUPPORTED;
 }
 
