@@ -2,9 +2,11 @@
  *
  * The model knows every shape, the simulator few. So the cover is made on the
  * model; then candidates that serve an interval about equally well are simulated
- * at samples of it. One that turns out slower than the default of a sample, or
- * far from the best simulated there, is refuted: it may no longer serve the shapes
- * around that sample, and the cover is made anew. The best round counts. */
+ * at samples of it, one for each way to cut the shapes. One that turns out slower
+ * than the default of a sample, or far from the best simulated there, is refuted:
+ * it may no longer serve the shapes around that sample, and the cover is made
+ * anew. What the model misjudges is mostly the clipped tile at the edge, so all
+ * that clip as the refuted one does go with it. The best round counts. */
 #include "config.h"
 
 #include <math.h>
@@ -16,8 +18,9 @@
 #include "base/checked.h"
 #include "campaign/family_study.h"
 
-enum { ROUNDS = 8 };
-#define MODEL_SLACK 0.01  /* more loss on the model a candidate may have for better simulation */
+enum { ROUNDS = 4 };
+#define MODEL_LIMIT 0.05  /* loss on the model that simulation cannot excuse */
+#define MODEL_SLACK 0.02  /* more loss on the model a candidate may have for better simulation */
 #define REFUTED_LOSS 0.03 /* in simulation */
 
 /* ---- the cover -------------------------------------------------------------- */
@@ -55,6 +58,12 @@ static void no_cover(family *f, int needed)
 
 /* ---- who competes ----------------------------------------------------------- */
 
+typedef struct {
+  int candidate;
+  double mean;   /* loss over the piece */
+  hone_hash cut; /* at its high end */
+} rival;
+
 /* Worst and mean loss of a candidate over a piece; false when not allowed. */
 static bool loss_over(const family *f, const hone_cover_piece *a, int candidate, double *worst, double *mean)
 {
@@ -69,24 +78,51 @@ static bool loss_over(const family *f, const hone_cover_piece *a, int candidate,
   return true;
 }
 
-/* The chosen one, and the best by mean loss of those within the slack. */
-static void make_shortlist(const family *f, const hone_cover_piece *a, double most, shortlist *out)
+static bool is_before(const rival *a, const rival *b)
 {
-  double worst, mean, of[MOST_CANDIDATES] = { -1 };
-  int room = (int)hone_min64(f->task->top_k, MOST_CANDIDATES);
-  *out = (shortlist){ .n = 1, .candidate = { a->candidate } };
-  for (int c = 0; c < f->members; c++) {
-    if (c == a->candidate || !loss_over(f, a, c, &worst, &mean) || worst > most) continue;
-    int k = out->n < room ? out->n++ : room;
-    for (; k > 1 && mean < of[k - 1]; k--)
-      if (k < room) {
-        of[k] = of[k - 1];
-        out->candidate[k] = out->candidate[k - 1];
-      }
-    if (k == room) continue;
-    of[k] = mean;
-    out->candidate[k] = c;
+  return a->mean < b->mean;
+}
+
+/* Keeps the best of each way to cut, the first place excepted. */
+static void enter(rival *list, int *n, int room, const rival *new)
+{
+  int k = 0;
+  for (int same = 0; same < *n; same++) {
+    if (hone_hash_cmp(list[same].cut, new->cut) != 0) continue;
+    if (same == 0 || !is_before(new, &list[same])) return;
+    memmove(&list[same], &list[same + 1], (size_t)(*n - same - 1) * sizeof *list);
+    --*n;
+    break;
   }
+  for (k = *n; k > 1 && is_before(new, &list[k - 1]); k--)
+    if (k < room) list[k] = list[k - 1];
+  if (k >= room) return;
+  list[k] = *new;
+  if (*n < room) ++*n;
+}
+
+/* The chosen one, and the best by mean loss of those within the slack. */
+static hone_status make_shortlist(const family *f, const hone_cover_piece *a, double most, shortlist *out, hone_err *err)
+{
+  int room = (int)hone_min64(f->task->top_k, MOST_CANDIDATES), n = 0;
+  rival list[MOST_CANDIDATES + 1];
+  shape *x = NULL;
+  double worst;
+  hone_status st = shape_new(f, a->hi, SHAPE_MODEL, &x, err);
+  if (st != HONE_OK) return st;
+  for (int k = -1; k < f->members; k++) {
+    rival r = { .candidate = k < 0 ? a->candidate : k };
+    hone_schedule cut;
+    bool allowed = loss_over(f, a, r.candidate, &worst, &r.mean) && worst <= most;
+    if (k >= 0 && (k == a->candidate || !allowed)) continue;
+    shape_cost(f, x, &f->member[r.candidate], &cut);
+    r.cut = shape_cut(f, x, &cut);
+    enter(list, &n, room, &r);
+  }
+  out->n = n;
+  for (int k = 0; k < n; k++) out->candidate[k] = list[k].candidate;
+  shape_free(x);
+  return HONE_OK;
 }
 
 /* ---- verdicts --------------------------------------------------------------- */
@@ -159,17 +195,47 @@ static verdict worst_of(const verdict *v, int n)
   return w;
 }
 
-/* Candidates refuted at a sample lose the shapes up to the samples beside it. */
-static void forbid_refuted(family *f, const study *s, const hone_cover_piece *piece)
+/* Does s clip a tile of what the range changes? */
+static bool clips(const family *f, const shape *x, const hone_schedule *s)
 {
+  for (int d = 0; d < x->op.ndims; d++)
+    for (int l = 1; l < f->task->machine->nlevels; l++)
+      if ((f->moving >> d & 1u) && s->tile[l - 1][d] % s->tile[l][d] != 0) return true;
+  return false;
+}
+
+/* A candidate refuted at a sample loses the shapes up to the samples beside it, as
+ * do those that cut the sample as it does, if they clip. */
+static hone_status forbid_refuted_at(family *f, const sample *at, int candidate, int64_t from, int64_t to, hone_err *err)
+{
+  shape *x = NULL;
+  hone_schedule cut;
+  hone_status st = shape_new(f, at->i, SHAPE_MODEL, &x, err);
+  if (st != HONE_OK) return st;
+  shape_cost(f, x, &f->member[candidate], &cut);
+  hone_hash key = shape_cut(f, x, &cut);
+  bool all = clips(f, x, &cut);
+  for (int c = 0; c < f->members; c++) {
+    if (c != candidate) shape_cost(f, x, &f->member[c], &cut);
+    if (c != candidate && (!all || hone_hash_cmp(shape_cut(f, x, &cut), key) != 0)) continue;
+    for (int64_t i = from; i <= to; i++) forbid(f, c, i);
+  }
+  shape_free(x);
+  return HONE_OK;
+}
+
+static hone_status forbid_refuted(family *f, const study *s, const hone_cover_piece *piece, hone_err *err)
+{
+  hone_status st = HONE_OK;
   for (int64_t j = 0; j < s->n; j++) {
     const sample *x = &s->sample[j];
     int64_t from = piece[x->piece].lo, to = piece[x->piece].hi;
     if (j > 0 && s->sample[j - 1].piece == x->piece) from = s->sample[j - 1].i + 1;
     if (j + 1 < s->n && s->sample[j + 1].piece == x->piece) to = s->sample[j + 1].i - 1;
-    for (int k = 0; k < s->list[x->piece].n; k++)
-      for (int64_t i = from; i <= to && refuted(x, k); i++) forbid(f, s->list[x->piece].candidate[k], i);
+    for (int k = 0; k < s->list[x->piece].n && st == HONE_OK; k++)
+      if (refuted(x, k)) st = forbid_refuted_at(f, x, s->list[x->piece].candidate[k], from, to, err);
   }
+  return st;
 }
 
 /* ---- rounds ----------------------------------------------------------------- */
@@ -199,8 +265,9 @@ static hone_status simulate_round(family *f, study *s, double most, choice *c, h
 {
   free(s->list);
   s->list = hone_heap_alloc((size_t)c->n, sizeof *s->list);
-  for (int k = 0; k < c->n; k++) make_shortlist(f, &c->piece[k], most, &s->list[k]);
-  hone_status st = study_run(f, s, c->piece, c->n, err);
+  hone_status st = HONE_OK;
+  for (int k = 0; k < c->n && st == HONE_OK; k++) st = make_shortlist(f, &c->piece[k], most, &s->list[k], err);
+  if (st == HONE_OK) st = study_run(f, s, c->piece, c->n, err);
   for (int k = 0; k < c->n && st == HONE_OK; k++) {
     c->verdict[k] = judge_all(s, k);
     c->piece[k].candidate = s->list[k].candidate[c->verdict[k].chosen];
@@ -220,8 +287,9 @@ static hone_status take_turns(family *f, choice *best, hone_err *err)
     now.n = cover(f, now.piece, &worst);
     if (round == 0) f->out->least_loss_pct = 100 * worst;
     if (round == 0 && (now.n == 0 || now.n > f->task->entries)) no_cover(f, now.n);
-    if (now.n == 0 || now.n > f->task->entries) break;
-    if (f->task->machine->tile_machine) st = simulate_round(f, &s, fmax(f->floor, worst) + MODEL_SLACK, &now, err);
+    if (now.n == 0 || now.n > f->task->entries || (round > 0 && worst > MODEL_LIMIT)) break;
+    double most = fmax(worst, fmin(fmax(worst, f->floor) + MODEL_SLACK, MODEL_LIMIT));
+    if (f->task->machine->tile_machine) st = simulate_round(f, &s, most, &now, err);
     if (st != HONE_OK) break;
     verdict a = worst_of(now.verdict, now.n), b = worst_of(best->verdict, best->n);
     if (round == 0 || better(&a, &b)) {
@@ -231,7 +299,7 @@ static hone_status take_turns(family *f, choice *best, hone_err *err)
       memcpy(best->verdict, now.verdict, (size_t)now.n * sizeof *now.verdict);
     }
     if (a.refuted == 0) break;
-    forbid_refuted(f, &s, now.piece);
+    st = forbid_refuted(f, &s, now.piece, err);
   }
   /* Again, for what losses are counted from may have fallen since; all is known. */
   if (st == HONE_OK && best->n > 0 && f->task->machine->tile_machine) st = simulate_round(f, &s, -1, best, err);

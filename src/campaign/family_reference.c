@@ -3,7 +3,8 @@
  * 1. The default of every shape. They are the first members of the pool.
  * 2. Full searches at few shapes: the ends, then between two of them (halving in
  *    the logarithm, since what matters about a size is its ratio to a tile) as
- *    long as a search finds more than the pool gives there.
+ *    long as a search finds more than the pool gives there; then shorter ones at
+ *    equal distances.
  * 3. Every shape: the pool, and a short search from the pool's best.
  * 4. What such a search found beyond the pool joins the pool, the largest gains
  *    first, and is tried everywhere.
@@ -23,6 +24,7 @@
 #include "campaign/family_int.h"
 
 enum { FIRST_HALVINGS = 3, MOST_ANCHORS = 65, MOST_DEFAULTS = 64 };
+enum { GRID = 32, GRID_SHARE = 8 };                    /* shapes at equal distances; their share of the budget */
 enum { LOCAL_SHARE = 100, LOCAL_LEAST = 48 };          /* budget of the short searches */
 enum { JOIN_ROUNDS = 8, JOIN_AT_ONCE = 24 };           /* finds tried everywhere */
 enum { CHECK_SHAPES = 8, CHECK_ROUNDS = 4 };
@@ -107,6 +109,7 @@ static hone_status add_defaults(family *f, hone_err *err)
 typedef struct {
   int64_t i;
   uint64_t step;    /* part of the seed */
+  int64_t budget;
   int64_t known;    /* best of the pool and the default at i before the search */
   finds found;
 } anchor;
@@ -124,8 +127,8 @@ static hone_status search_anchor(family *f, void *arg, int64_t k, hone_err *err)
     int64_t cycles = shape_cost(f, x, &f->member[c], &cut);
     if (cycles >= 0 && (a->known < 0 || cycles < a->known)) a->known = cycles;
   }
-  st = shape_search(f, x, seed_of(f, a->step, a->i), f->task->budget, 0, NULL, &a->found, err);
-  count(f, 1, a->found.evaluated);
+  st = shape_search(f, x, seed_of(f, a->step, a->i), a->budget, 0, NULL, &a->found, err);
+  count(f, a->budget == f->task->budget, a->found.evaluated);
   shape_free(x);
   return st;
 }
@@ -168,14 +171,15 @@ static hone_status search_anchors(family *f, hone_err *err)
   anchor *a = hone_heap_alloc(MOST_ANCHORS, sizeof *a);
   stretch open[MOST_ANCHORS] = { { 0, f->n - 1 } }, of[MOST_ANCHORS];
   int nopen = 1, done = f->n > 1 ? 2 : 1;
-  a[1].i = f->n - 1;
+  a[0] = (anchor){ .i = 0, .budget = f->task->budget };
+  a[1] = (anchor){ .i = f->n - 1, .budget = f->task->budget };
   hone_status st = search_all(f, "full search", a, done, err);
   for (int halving = 0; st == HONE_OK && nopen > 0; halving++) {
     int n = 0;
     for (int k = 0; k < nopen && done + n < MOST_ANCHORS; k++) {
       int64_t i = between(f, open[k].a, open[k].b);
       if (i < 0) continue;
-      a[n] = (anchor){ .i = i };
+      a[n] = (anchor){ .i = i, .budget = f->task->budget };
       of[n++] = open[k];
     }
     st = search_all(f, "full search", a, n, err);
@@ -188,6 +192,18 @@ static hone_status search_anchors(family *f, hone_err *err)
       open[nopen++] = (stretch){ a[k].i, of[k].b };
     }
   }
+  free(a);
+  return st;
+}
+
+/* Shorter ones at equal distances, for the ways to cut that they find good. */
+static hone_status search_grid(family *f, hone_err *err)
+{
+  anchor *a = hone_heap_alloc(GRID, sizeof *a);
+  int n = (int)hone_min64(GRID, f->n);
+  for (int k = 0; k < n; k++)
+    a[k] = (anchor){ .i = f->n * (2 * k + 1) / (2 * n), .step = 1, .budget = hone_max64(LOCAL_LEAST, f->task->budget / GRID_SHARE) };
+  hone_status st = search_all(f, "search", a, n, err);
   free(a);
   return st;
 }
@@ -293,7 +309,7 @@ static hone_status check(family *f, hone_err *err)
     int n = (int)hone_min64(CHECK_SHAPES, f->n), first = f->members;
     c->rounds++;
     *c = (hone_family_check){ .shapes = n, .rounds = c->rounds, .worst_at = f->lo };
-    for (int k = 0; k < n; k++) a[k] = (anchor){ .i = hone_rng_below(&rng, f->n), .step = 2 + (uint64_t)c->rounds };
+    for (int k = 0; k < n; k++) a[k] = (anchor){ .i = hone_rng_below(&rng, f->n), .step = 2 + (uint64_t)c->rounds, .budget = f->task->budget };
     st = search_all(f, "check", a, n, err);
     for (int k = 0; k < n && st == HONE_OK; k++) {
       if (100 * gain_at(&a[k]) <= c->worst_pct || isinf(gain_at(&a[k]))) continue;
@@ -311,6 +327,7 @@ hone_status family_reference(family *f, hone_err *err)
 {
   hone_status st = add_defaults(f, err);
   if (st == HONE_OK) st = search_anchors(f, err);
+  if (st == HONE_OK) st = search_grid(f, err);
   if (st == HONE_OK) st = pool_cost(f, 0, err);
   if (st == HONE_OK) st = family_each(f, "search near the pool", f->n, search_near, NULL, err);
   if (st == HONE_OK) st = join_finds(f, err);

@@ -200,9 +200,9 @@ static void add_summary(const hone_family_task *task, const hone_family_result *
     hone_text_add(out, "In simulation at most %.2f %% (%s=%" PRId64 ") against the best simulated of a shape.\n", x->sim_loss_pct, x->size,
                   x->sim_loss_at);
   hone_text_add(out,
-                "%d entries lose at most %.2f %% (%s=%" PRId64 ", %.2f %% on average) against the best known schedule of any of the "
-                "%" PRId64 " shapes on the model, and are never worse than its default.\n",
-                x->nentries, x->model_loss_pct, x->size, x->model_loss_at, x->mean_loss_pct, x->counts.shapes);
+                "%d %s at most %.2f %% (%s=%" PRId64 ", %.2f %% on average) against the best known schedule of any of the "
+                "%" PRId64 " shapes on the model, never more than its default.\n",
+                x->nentries, x->nentries == 1 ? "entry loses" : "entries lose", x->model_loss_pct, x->size, x->model_loss_at, x->mean_loss_pct, x->counts.shapes);
 }
 
 static void warn(cli_run *r, const hone_family_result *x)

@@ -40,6 +40,26 @@ expect 0 "7..7" hone tune $problem --size m=7..7,n=24,k=40 --budget 20 --json
 # shellcheck disable=SC2086
 expect 0 "1..2" hone tune $problem --size m=1..2,n=24,k=40 $quick --json
 
+# A signal ends it: exit 5, and what to do.
+: > "$work/err"
+# shellcheck disable=SC2086
+"$hone_binary" tune $problem --size m=1..20000,n=24,k=40 --progress json --json > "$work/out" 2> "$work/err" &
+pid=$!
+tries=0
+while [ "$(grep -c '"evaluated"' "$work/err")" -lt 2 ] && [ $tries -lt 1200 ]; do
+  sleep 0.1
+  tries=$((tries + 1))
+done
+kill -INT $pid
+(for _ in $(seq 300); do sleep 1; done; kill -KILL $pid) > /dev/null 2>&1 &
+wait $pid
+have=$?
+kill $! 2> /dev/null
+[ $have -eq 5 ] || fail "interrupt: exit status $have"
+[ "$(json "$work/out" status)" = interrupted ] || fail "interrupt: status"
+json --schema "$top/data/schema/tune-range.schema.json" "$work/out" || fail "interrupt: not as the schema says"
+grep -q 'the same command starts again' "$work/err" || fail "interrupt: stderr does not say how to go on"
+
 for command in explain compile simulate "space show"; do
   # shellcheck disable=SC2086
   expect_error 2 size.range "$command" hone $command $problem --size m=1..48,n=24,k=40
