@@ -74,7 +74,19 @@ static int create_temporary(const char *path, hone_text *name)
   return -1;
 }
 
-hone_status hone_file_write_atomic(const char *path, const void *bytes, size_t n, hone_err *err)
+/* A pipe or a device (/dev/stdout) cannot be replaced, only written to. */
+static hone_status write_through(const char *path, const void *bytes, size_t n, hone_err *err)
+{
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0) return fail(err, path, "cannot open");
+  bool good = write_all(fd, bytes, n);
+  const int why = errno;
+  if (close(fd) != 0 && good) return fail(err, path, "cannot write");
+  errno = why;
+  return good ? HONE_OK : fail(err, path, "cannot write");
+}
+
+static hone_status replace(const char *path, mode_t mode, const void *bytes, size_t n, hone_err *err)
 {
   hone_text name = {0};
   hone_status s = HONE_OK;
@@ -84,7 +96,7 @@ hone_status hone_file_write_atomic(const char *path, const void *bytes, size_t n
     hone_text_fini(&name);
     return s;
   }
-  bool good = write_all(fd, bytes, n) && fsync(fd) == 0;
+  bool good = write_all(fd, bytes, n) && (!mode || fchmod(fd, mode) == 0) && fsync(fd) == 0;
   int why = errno;
   if (close(fd) != 0 && good) {
     good = false;
@@ -96,6 +108,19 @@ hone_status hone_file_write_atomic(const char *path, const void *bytes, size_t n
   if (s != HONE_OK) unlink(name.data);
   else if (!sync_directory(path)) s = fail(err, path, "cannot sync its directory");
   hone_text_fini(&name);
+  return s;
+}
+
+hone_status hone_file_write_atomic(const char *path, const void *bytes, size_t n, hone_err *err)
+{
+  struct stat is;
+  if (stat(path, &is) != 0) return replace(path, 0, bytes, n, err);
+  if (!S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode)) return write_through(path, bytes, n, err);
+  char *target = realpath(path, NULL); /* a link stays one: what it leads to is replaced */
+  if (!target) return fail(err, path, "cannot resolve");
+  const hone_status s = replace(target, is.st_mode & 07777, bytes, n, err);
+  if (s != HONE_OK) hone_err_at(err, path, 0, 0);
+  free(target);
   return s;
 }
 

@@ -133,9 +133,6 @@ hone_status cli_format_find(const char *name, hone_format *out, hone_err *err);
 /* A schedule by --schedule TEXT | @FILE | "default" (also when text is NULL). */
 hone_status cli_schedule_load(const cli_problem *p, const char *text, hone_schedule *out, hone_err *err);
 
-/* Compiles a schedule; an illegal or unplaceable one is INFEASIBLE with code "schedule.<reason>". */
-hone_status cli_program_make(const cli_problem *p, const hone_schedule *s, hone_program **out, hone_err *err);
-
 /* Index of the first positional argument among n names, -1 (err says which there are). */
 int cli_subcommand_find(const cli_run *r, int n, const char *(*at)(void *arg, int i), hone_err *err);
 /* A warning: to stderr at the end, and into the document's "warnings". */

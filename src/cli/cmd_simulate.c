@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend/backend.h"
-#include "cli/cli.h"
+#include "cli/lowered_int.h"
 #include "eval/evaluator.h"
 
 enum { SIMULATE_SCHEDULE = CLI_PROBLEM_COUNT, SIMULATE_NUMERICS, SIMULATE_SEED, SIMULATE_OPTIONS };
@@ -83,42 +82,30 @@ static hone_status check_numerics(cli_run *r, const cli_problem *p, const hone_s
   return HONE_OK;
 }
 
-static hone_status simulate(cli_run *r, const cli_problem *p, const hone_schedule *s, const hone_program *program, hone_err *err)
+static hone_status simulate(cli_run *r, const lowered *l, hone_err *err)
 {
-  uint8_t *bytes = NULL;
-  size_t n = 0;
-  hone_status st = hone_backend_verify(program, &p->op, &p->machine, s, err);
-  if (st == HONE_OK) st = hone_program_encode(program, &bytes, &n, err);
-  if (st != HONE_OK) return st;
+  const cli_problem *p = &l->problem;
   hone_sim_argument args[HONE_MAX_TENSORS];
-  for (int t = 0; t < p->op.ntensors; t++) args[t] = (hone_sim_argument){ .layout = s->layout[t] };
+  for (int t = 0; t < p->op.ntensors; t++) args[t] = (hone_sim_argument){ .layout = l->schedule.layout[t] };
   hone_sim_options o = { .warm = true };
   hone_sim_result x;
   memset(&x, 0, sizeof x);
-  hone_range *block = hone_sim_blocks(&p->op, &p->machine, s);
-  st = hone_sim_run(bytes, n, &p->op, &p->machine, block, args, &o, &x, err);
+  hone_range *block = hone_sim_blocks(&p->op, &p->machine, &l->schedule);
+  hone_status st = hone_sim_run(l->bytes, l->n, &p->op, &p->machine, block, args, &o, &x, err);
   if (st == HONE_OK) report(r, p, &x);
   hone_sim_result_fini(&x);
   free(block);
-  free(bytes);
-  if (st == HONE_OK && r->value[SIMULATE_NUMERICS].i) st = check_numerics(r, p, s, err);
+  if (st == HONE_OK && r->value[SIMULATE_NUMERICS].i) st = check_numerics(r, p, &l->schedule, err);
   return st;
 }
 
 static hone_status run(cli_run *r, hone_err *err)
 {
-  cli_problem p;
-  hone_schedule s;
-  hone_program *program = NULL;
-  hone_status st = cli_problem_load(r, &p, err);
+  lowered l;
+  hone_status st = lowered_load(r, r->value[SIMULATE_SCHEDULE].text, &l, err);
   if (st != HONE_OK) return st;
-  r->document = json_object();
-  json_object_set_new(r->document, "problem", cli_json_problem(&p));
-  st = cli_schedule_load(&p, r->value[SIMULATE_SCHEDULE].text, &s, err);
-  if (st == HONE_OK) st = cli_program_make(&p, &s, &program, err);
-  if (st == HONE_OK) st = simulate(r, &p, &s, program, err);
-  hone_program_free(program);
-  cli_problem_fini(&p);
+  st = simulate(r, &l, err);
+  lowered_fini(&l);
   return st;
 }
 

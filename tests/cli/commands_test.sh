@@ -68,6 +68,10 @@ expect 2 "no command" hone
     [ "$sum" -eq "$cycles" ] || fail "simulate: unit $unit accounts for $sum of $cycles cycles"
   done
   expect 4 "unwritable program" hone compile $small --output "$work/none/program"
+  cp "$work/program" "$work/kept"
+  (ulimit -f 0; trap '' XFSZ; hone compile $small --output "$work/kept" > "$work/out" 2>&1) && fail "compile: wrote without room"
+  cmp -s "$work/program" "$work/kept" || fail "compile: a failed write changed the file"
+  [ "$(find "$work" -name '.tmp-*' | wc -l)" -eq 0 ] || fail "compile: a temporary is left"
   expect_error 3 "schedule.*" "illegal to compile" hone compile $small --schedule "@$work/illegal"
 }
 

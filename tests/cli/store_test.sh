@@ -59,6 +59,12 @@ expect_error 2 option.missing "why-miss of what" hone store why-miss "$work/a.ho
 expect 0 "specs" hone store info "$work/a.hone" --json
 case $(json "$work/out" by_task.0.spec) in "matmul --size b=1,m="*"n=64,k=64 --dtype int8"*) ;; *) fail "info: no spec" ;; esac
 expect 3 "no documents" hone store documents "$work/a.hone" --json
+expect 0 "tune a range" hone tune --data "$top" --operator matmul --size m=1..12,n=24,k=40 --dtype bf16 \
+  --machine "$top/data/machines/teaching.yaml" --budget 40 --entries 3 --top-k 2 --samples 1 --store "$work/range.hone"
+expect 0 "documents" hone store documents "$work/range.hone" --kind range --json
+[ "$(json "$work/out" documents.0.document.hi)" = 12 ] || fail "documents: not the range's"
+expect 0 "documents" hone store info "$work/range.hone" --json
+[ "$(json "$work/out" documents)" = 1 ] || fail "info: does not count the document"
 
 expect_error 4 store.missing "nothing to compact" hone store compact "$work/none.hone"
 [ ! -e "$work/none.hone" ] || fail "compact: made a store"

@@ -117,6 +117,49 @@ START_TEST(directories_are_made_with_those_above)
 }
 END_TEST
 
+START_TEST(a_replaced_file_keeps_its_mode)
+{
+  struct stat is;
+  ck_assert_int_eq(hone_file_write_atomic(in("f"), "one", 3, &err), HONE_OK);
+  ck_assert_int_eq(chmod(in("f"), 0640), 0);
+  ck_assert_int_eq(hone_file_write_atomic(in("f"), "two", 3, &err), HONE_OK);
+  holds(in("f"), "two");
+  ck_assert_int_eq(stat(in("f"), &is), 0);
+  ck_assert_int_eq(is.st_mode & 07777, 0640);
+}
+END_TEST
+
+START_TEST(a_link_stays_a_link)
+{
+  struct stat is;
+  char target[128];
+  snprintf(target, sizeof target, "%s/target", folder);
+  ck_assert_int_eq(symlink("target", in("link")), 0);
+  ck_assert_int_eq(hone_file_write_atomic(target, "one", 3, &err), HONE_OK);
+  ck_assert_int_eq(hone_file_write_atomic(in("link"), "two", 3, &err), HONE_OK);
+  ck_assert_int_eq(lstat(in("link"), &is), 0);
+  ck_assert(S_ISLNK(is.st_mode));
+  holds(target, "two");
+  ck_assert_int_eq(count(), 2);
+}
+END_TEST
+
+START_TEST(a_pipe_is_written_to)
+{
+  char have[8] = "", path[64];
+  int fds[2];
+  ck_assert_int_eq(pipe(fds), 0);
+  snprintf(path, sizeof path, "/dev/fd/%d", fds[1]);
+  ck_assert_int_eq(hone_file_write_atomic(path, "one", 3, &err), HONE_OK);
+  ck_assert_int_eq(read(fds[0], have, sizeof have), 3);
+  ck_assert_str_eq(have, "one");
+  ck_assert_int_eq(hone_file_write_atomic("/dev/full", "one", 3, &err), HONE_IO);
+  ck_assert_str_eq(err.code, "file.disk-full");
+  struct stat is;
+  ck_assert(stat("/dev/full", &is) == 0 && S_ISCHR(is.st_mode));
+}
+END_TEST
+
 int main(void)
 {
   Suite *suite = suite_create("file");
@@ -127,6 +170,9 @@ int main(void)
   tcase_add_test(c, a_failure_leaves_what_was_there);
   tcase_add_test(c, a_missing_folder_is_an_error);
   tcase_add_test(c, directories_are_made_with_those_above);
+  tcase_add_test(c, a_replaced_file_keeps_its_mode);
+  tcase_add_test(c, a_link_stays_a_link);
+  tcase_add_test(c, a_pipe_is_written_to);
   suite_add_tcase(suite, c);
   return unit_run(suite);
 }
