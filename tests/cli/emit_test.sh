@@ -7,6 +7,7 @@ schema=$top/data/schema
 store=$work/s.hone
 
 tune() { expect 0 "tune $1" hone tune --data "$top" --operator matmul --size "$1" --dtype bf16 --machine "$machine" --store "$store" --seed 1 --budget "$2"; }
+# shellcheck disable=SC2317 # called by expect
 emit() { hone emit "$store" --data "$top" "$@"; }
 field() { json "$work/lib/library.json" "$1"; }
 
@@ -38,6 +39,7 @@ done
 [ "$(field families.0.entries.2.schedule)" = "$(field families.0.entries.2.default_schedule)" ] || fail "a budget of one: not the default"
 
 # Shapes near and far.
+# shellcheck disable=SC2317
 look() { hone library lookup "$work/lib/library.json" --data "$top" --operator matmul --size "$1" --dtype bf16 --machine "$machine" --json; }
 expect 0 "exact" look m=24,n=32,k=48
 [ "$(json "$work/out" kind)" = exact ] || fail "exact: $(json "$work/out" kind)"
