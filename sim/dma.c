@@ -34,15 +34,19 @@ static bool cost_transfer(sim *s, const hone_insn_body *b, const sim_box *from, 
   if (!hone_checked_mul(runs, hone_max64(bytes, s->m->dma.burst_bytes), &moved) || !hone_checked_mul(runs, per_run * access, &charged) ||
       moved > INT64_MAX >> (SIM_TICK_BITS + 1) || charged > INT64_MAX >> (SIM_TICK_BITS + 1))
     return false;
-  x->dma = hone_rate_cycles(s->dma_rate, sim_ticks(moved));
+  sim_tick dma = hone_rate_cycles(s->dma_rate, sim_ticks(moved)), service = 0;
   int64_t size = hone_max64(moved / 4, x->dram ? charged : 0);
   if (x->dram) {
-    x->service = hone_sim_dram_ticks(s, runs, bytes);
+    service = hone_sim_dram_ticks(s, runs, bytes);
     x->accesses = runs * per_run;
     x->misses = runs * hone_ceil_div(bytes, s->m->dram.row_bytes);
   }
   x->pieces = (int)hone_min64(hone_max64(1, hone_ceil_div(size, s->piece_bytes)), INT32_MAX);
-  return x->dma <= sim_ticks(s->max_cycles) && x->service <= sim_ticks(s->max_cycles);
+  x->dma = dma / x->pieces;
+  x->dma_rest = (int)(dma % x->pieces);
+  x->service = service / x->pieces;
+  x->service_rest = (int)(service % x->pieces);
+  return dma <= sim_ticks(s->max_cycles) && service <= sim_ticks(s->max_cycles);
 }
 
 bool hone_sim_dma_issue(sim *s, sim_stream *t, const hone_insn *i)
@@ -74,42 +78,48 @@ void hone_sim_dma_ready(sim *s, sim_stream *t)
   hone_sim_queue_charge(t, s->now >> SIM_TICK_BITS);
   t->ready++;
   t->moving++;
+  s->dma[t->core].waiting |= UINT64_C(1) << (t->number - s->dma[t->core].first_stream);
   hone_sim_dma_pump(s, t->core);
 }
 
 /* ---- Moving ------------------------------------------------------------------------ */
 
-static sim_tick share(sim_tick total, int i, int n) /* of piece i of n; they add up */
+/* The next of n pieces: `each`, and one more whenever the rest makes up for one;
+ * piece i ends at floor((i + 1) * whole / n). */
+static sim_tick share(sim_tick each, int rest, int *over, int n)
 {
-  return (sim_tick)((__int128)total * (i + 1) / n - (__int128)total * i / n);
+  int64_t sum = (int64_t)*over + rest;
+  *over = (int)(sum >= n ? sum - n : sum);
+  return each + (sum >= n);
 }
 
-/* Has queue t a piece that may move now? */
-static sim_transfer *movable(sim *s, const sim_stream *t)
+/* Moves a piece of queue q's oldest transfer that has one; false when it has to wait. */
+static bool move_piece(sim *s, sim_dma *d, int core, int q)
 {
-  if (t->requested >= t->ready) return NULL;
+  sim_stream *t = &s->stream[d->first_stream + q];
   sim_transfer *x = at(s, t, t->requested);
-  if (x->dram && s->dma[t->core].window[x->write] >= (x->write ? WINDOW_WRITE : WINDOW_READ)) return NULL;
-  return x;
+  if (x->dram && d->window[x->write] >= (x->write ? WINDOW_WRITE : WINDOW_READ)) return false;
+  hone_sim_queue_charge(t, s->now >> SIM_TICK_BITS);
+  t->being_served++;
+  d->current = (sim_piece){t->number, (int)(x - t->ring), share(x->service, x->service_rest, &x->service_over, x->pieces)};
+  d->busy = true;
+  d->turn = q + 1 < d->nstreams ? q + 1 : 0;
+  if (x->dram) d->window[x->write]++;
+  hone_sim_post(s, SIM_EVENT_MOVED, s->now + share(x->dma, x->dma_rest, &x->dma_over, x->pieces), core, 0, 0);
+  if (++x->requested < x->pieces) return true;
+  if (++t->requested == t->ready) d->waiting &= ~(UINT64_C(1) << q);
+  return true;
 }
 
 void hone_sim_dma_pump(sim *s, int core)
 {
   sim_dma *d = &s->dma[core];
-  for (int k = 0; !d->busy && k < d->nstreams; k++) {
-    int q = d->turn + k < d->nstreams ? d->turn + k : d->turn + k - d->nstreams;
-    sim_stream *t = &s->stream[d->first_stream + q];
-    sim_transfer *x = movable(s, t);
-    if (!x) continue;
-    hone_sim_queue_charge(t, s->now >> SIM_TICK_BITS);
-    t->being_served++;
-    d->current = (sim_piece){t->number, (t->head + t->requested) % s->m->dma.in_flight, share(x->service, x->requested, x->pieces)};
-    d->busy = true;
-    d->turn = q + 1 < d->nstreams ? q + 1 : 0;
-    if (x->dram) d->window[x->write]++;
-    hone_sim_post(s, SIM_EVENT_MOVED, s->now + share(x->dma, x->requested, x->pieces), core, 0, 0);
-    if (++x->requested == x->pieces) t->requested++;
-  }
+  if (d->busy || !d->waiting) return;
+  uint64_t now = d->waiting >> d->turn << d->turn, later = d->waiting & ~now; /* from the turn on, then from the first */
+  for (uint64_t left = now; left; left &= left - 1)
+    if (move_piece(s, d, core, __builtin_ctzll(left))) return;
+  for (uint64_t left = later; left; left &= left - 1)
+    if (move_piece(s, d, core, __builtin_ctzll(left))) return;
 }
 
 void hone_sim_dma_moved(sim *s, int core)

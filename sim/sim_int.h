@@ -52,6 +52,8 @@ typedef struct {
   sim_event *heap;
   int n, capacity;
   uint64_t order;
+  bool serving; /* the DRAM serves one piece at a time: its event waits beside the heap */
+  sim_event served;
 } sim_events;
 
 /* ---- Boxes ------------------------------------------------------------------ */
@@ -97,7 +99,8 @@ typedef struct {
 typedef struct {
   bool dram, write, done;
   int pieces, requested, served;
-  sim_tick dma, service; /* whole transfer: DMA engines', DRAM's time */
+  sim_tick dma, service; /* of a piece, rounded down: DMA engines', DRAM's time */
+  int dma_rest, service_rest, dma_over, service_over; /* of all pieces; what of it the pieces so far have not taken */
   int64_t misses, accesses;
   int pending, last_pending; /* list of SIGNALs behind it, -1: none */
   int job;
@@ -157,6 +160,7 @@ typedef struct {
   bool busy;
   sim_piece current;
   int first_stream, nstreams, turn; /* its queues; whose turn */
+  uint64_t waiting;                 /* queues with a transfer that is ready to move */
   int window[2];                    /* pieces at the DRAM, by direction (0 read) */
 } sim_dma;
 
