@@ -14,7 +14,7 @@
 static const hone_option options[] = {
   CLI_COMMON_OPTIONS,
   CLI_PROBLEM_OPTIONS,
-  { "model", HONE_OPTION_TEXT, 0, 0, NULL, "FILE|NAME", "Model (its config.json): tune every distinct operator of it.", false },
+  { "model", HONE_OPTION_TEXT, 0, 0, NULL, "FILE|NAME", "Model (its config.json, the folder of one, or a name in data/models): tune every distinct operator of it.", false },
   { "phase", HONE_OPTION_TEXT, 0, 0, NULL, "prefill|decode", "Which phase of the model.", false },
   { "batch", HONE_OPTION_INT, 1, 1 << 20, "1", "N", "Sequences the model works on at once.", false },
   { "context", HONE_OPTION_INT, 1, 1 << 30, NULL, "N", "Tokens of each sequence.", false },

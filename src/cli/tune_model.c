@@ -5,8 +5,10 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/arena.h"
@@ -226,10 +228,22 @@ static hone_status missing(const char *option, const char *hint, hone_err *err)
   return HONE_USAGE;
 }
 
+/* A name, a file, or a folder of the hub with a config.json in it. */
+static hone_status find_model(const cli_run *r, char *path, size_t n, hone_err *err)
+{
+  const char *name = r->value[TUNE_MODEL].text;
+  struct stat is;
+  if (strchr(name, '/') && stat(name, &is) == 0 && S_ISDIR(is.st_mode)) {
+    snprintf(path, n, "%s/config.json", name);
+    return HONE_OK;
+  }
+  return cli_find_file(r, "models", name, path, n, err);
+}
+
 static hone_status load_model(campaign *c, hone_err *err)
 {
   const hone_option_value *v = c->r->value;
-  char path[512];
+  char path[600];
   if (!v[TUNE_PHASE].given) return missing("phase", "--phase prefill or --phase decode", err);
   if (!hone_phase_find(v[TUNE_PHASE].text, &c->request.phase))
     return hone_err_set(err, HONE_USAGE, "option.value", "--phase: '%.40s' is not prefill or decode", v[TUNE_PHASE].text);
@@ -237,7 +251,7 @@ static hone_status load_model(campaign *c, hone_err *err)
   c->request.batch = v[TUNE_BATCH].i;
   c->request.context = v[TUNE_CONTEXT].i;
   hone_status st = cli_machine_load(c->r, &c->problem, err);
-  if (st == HONE_OK) st = cli_find_file(c->r, "models", v[TUNE_MODEL].text, path, sizeof path, err);
+  if (st == HONE_OK) st = find_model(c->r, path, sizeof path, err);
   if (st == HONE_OK) st = hone_model_config_load(path, &c->config, err);
   if (st == HONE_OK) st = choose_formats(c, err);
   c->request.shards = 1;

@@ -6,6 +6,7 @@
 
 #include "model/model_config.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,7 @@ hone_status hone_model_refuse(const hone_model_reader *r, const char *key, hone_
 
 void hone_model_note_add(hone_model_config *c, bool warning, const char *code, const char *fmt, ...)
 {
-  if (c->nnotes == HONE_MODEL_MAX_NOTES) return; /* more rows than places that add one */
+  assert(c->nnotes < HONE_MODEL_MAX_NOTES); /* more than there are places that add one */
   hone_model_note *x = &c->note[c->nnotes++];
   va_list ap;
   va_start(ap, fmt);

@@ -73,6 +73,7 @@ config LlamaForCausalLM ', "shiny": true, "glossy": true'
 expect 0 harmless hone tune --data "$top" --model "$work/config.json" --phase decode --context 8 --machine trainium2-core --budget 1 --json
 [ "$(grep -c 'model\.unknown-key' "$work/err")" -eq 1 ] || fail "harmless: not one warning"
 says harmless "'shiny', 'glossy'"
+expect 0 folder hone tune --data "$top" --model "$work/" --phase decode --context 8 --machine trainium2-core --budget 1 --json
 
 # The commands of docs/models.md.
 ln -s "$top/data" "$top/spaces" "$work/"

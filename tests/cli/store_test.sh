@@ -1,6 +1,18 @@
 #!/bin/sh
 # hone store: merging, compacting and mending on the built command.
 . "${srcdir:-.}/tests/cli/lib.sh"
+
+# Every document of the store's subcommands is as its schema says.
+hone() {
+  "$hone_binary" "$@"
+  hone_status=$?
+  case " $* " in
+    *" store export "*) ;;
+    *" store "*" --json "*) json --schema "$top/data/schema/store.schema.json" "$work/out" >&2 || echo "$*" >> "$work/bad" ;;
+  esac
+  return $hone_status
+}
+
 gemmini=$top/data/machines/gemmini-default.yaml
 
 for m in 64 65; do
@@ -70,4 +82,7 @@ expect_error 4 store.missing "nothing to compact" hone store compact "$work/none
 [ ! -e "$work/none.hone" ] || fail "compact: made a store"
 expect_error 2 cli.missing-argument "merge from where" hone store merge "$work/b.hone"
 expect_error 2 cli.surplus-argument "one store only" hone store info "$work/a.hone" "$work/b.hone"
+expect 0 "query" hone store query "$work/a.hone" --count 3 --json
+expect 0 "top" hone store top "$work/a.hone" --count 2 --json
+[ ! -e "$work/bad" ] || fail "not as the schema says: $(cat "$work/bad")"
 finish
