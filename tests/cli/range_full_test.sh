@@ -23,6 +23,10 @@ at_most "what the check found" "$(json out reference_check.worst_pct)" 1
 at_most "the worst gap to the bound" "$(json out bound_worst_gap_pct)" 7
 at_most "0" 0 "$(json out model_margin_pct)"
 
+# The page says what comes of it.
+said="$entries entries lose at most $(LC_ALL=C awk "BEGIN { printf \"%.2f\", $(json out model_worst_loss_pct) }") % (m=$(json out model_worst_loss_at),"
+grep -qF "$said" "$top/docs/ranges.md" || fail "docs/ranges.md does not say: $said"
+
 # Every integer is in one entry; the schedules are as good at their high ends as stated.
 next=1 k=0
 while [ $k -lt "$entries" ]; do
