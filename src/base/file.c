@@ -114,7 +114,12 @@ static hone_status replace(const char *path, mode_t mode, const void *bytes, siz
 hone_status hone_file_write_atomic(const char *path, const void *bytes, size_t n, hone_err *err)
 {
   struct stat is;
-  if (stat(path, &is) != 0) return replace(path, 0, bytes, n, err);
+  if (stat(path, &is) != 0) {
+    const int why = errno;
+    if (lstat(path, &is) != 0) return replace(path, 0, bytes, n, err);
+    errno = why; /* a link to nothing stays one too */
+    return fail(err, path, "cannot follow the link");
+  }
   if (!S_ISREG(is.st_mode) && !S_ISDIR(is.st_mode)) return write_through(path, bytes, n, err);
   char *target = realpath(path, NULL); /* a link stays one: what it leads to is replaced */
   if (!target) return fail(err, path, "cannot resolve");

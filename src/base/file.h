@@ -10,7 +10,7 @@
 /* Writes a temporary beside `path`, syncs it, renames it over `path`, syncs the
  * directory. On error (IO, "file.write" or "file.disk-full") the old file, if any,
  * is as it was and no temporary is left. A replaced file keeps its mode, a symbolic
- * link its place; what is no regular file (a pipe, /dev/stdout) is written to as it
+ * link its place (one to nothing is an error); what is no regular file (a pipe, /dev/stdout) is written to as it
  * is. */
 hone_status hone_file_write_atomic(const char *path, const void *bytes, size_t n, hone_err *err);
 

@@ -37,6 +37,7 @@ static hone_status unknown_option(const parse *p, const char *word, size_t lengt
   hone_err_set(p->err, HONE_USAGE, "option.unknown", "unknown option '%s%s'", word[0] == '-' ? "" : "--", name);
   const char *near = hone_text_nearest(name, p->n, row_name, (void *)(uintptr_t)p->rows);
   if (near) hone_err_hint(p->err, "did you mean '--%s'?", near);
+  else if (find_row(p, "help", 4) >= 0) hone_err_hint(p->err, "--help lists the options");
   return HONE_USAGE;
 }
 

@@ -50,7 +50,9 @@ hone_status hone_err_set(hone_err *err, hone_status s, const char *code, const c
 void hone_err_at(hone_err *err, const char *file, int line, int column)
 {
   if (!err) return;
-  snprintf(err->file, sizeof err->file, "%s", file ? file : "");
+  const size_t n = file ? strlen(file) : 0, most = sizeof err->file - 1;
+  if (n <= most) snprintf(err->file, sizeof err->file, "%s", file ? file : "");
+  else snprintf(err->file, sizeof err->file, "...%s", file + n - (most - 3)); /* its end tells more */
   err->line = line;
   err->column = column;
 }

@@ -177,7 +177,7 @@ static hone_status io_error(hone_err *err, const char *path, const char *did)
 {
   char why[128] = "";
   const char *text = strerror_r(errno, why, sizeof why); /* GNU: returns the text */
-  hone_err_set(err, HONE_IO, "file.unreadable", "cannot %s %s: %s", did, path, text);
+  hone_err_set(err, HONE_IO, "file.unreadable", "cannot %s: %s", did, text);
   hone_err_at(err, path, 0, 0);
   return HONE_IO;
 }
@@ -195,7 +195,7 @@ hone_status hone_text_load(const char *path, size_t max, char **out, size_t *n, 
   if (ferror(f))
     s = io_error(err, path, "read");
   else if (t.length > max) {
-    s = hone_err_set(err, HONE_INPUT, "file.too-large", "%s is larger than %zu bytes", path, max);
+    s = hone_err_set(err, HONE_INPUT, "file.too-large", "larger than %zu bytes", max);
     hone_err_at(err, path, 0, 0);
   }
   fclose(f);

@@ -24,9 +24,10 @@ static const char *const example[HONE_UNIT_COUNT_OF] = {
     [HONE_UNIT_FREQUENCY] = "a frequency like 2.4 GHz", [HONE_UNIT_BANDWIDTH] = "a bandwidth like 362.5 GB/s",
     [HONE_UNIT_TIME] = "a time like 400 ns",  [HONE_UNIT_ENERGY] = "an energy like 3.9 pJ",
 };
-static const char *const smallest[HONE_UNIT_COUNT_OF] = {
-    [HONE_UNIT_COUNT] = "unit",     [HONE_UNIT_BYTES] = "byte",      [HONE_UNIT_FREQUENCY] = "hertz",
-    [HONE_UNIT_BANDWIDTH] = "byte-per-second", [HONE_UNIT_TIME] = "picosecond", [HONE_UNIT_ENERGY] = "femtojoule",
+static const char *const whole[HONE_UNIT_COUNT_OF] = {
+    [HONE_UNIT_COUNT] = "a whole number",               [HONE_UNIT_BYTES] = "a whole number of bytes",
+    [HONE_UNIT_FREQUENCY] = "a whole number of hertz",  [HONE_UNIT_BANDWIDTH] = "a whole number of bytes per second",
+    [HONE_UNIT_TIME] = "a whole number of picoseconds", [HONE_UNIT_ENERGY] = "a whole number of femtojoules",
 };
 
 /* value = digits / 10^places */
@@ -101,7 +102,7 @@ hone_status hone_unit_parse(hone_unit u, const char *s, int64_t *out, hone_err *
   unsigned __int128 v = (unsigned __int128)(uint64_t)d.digits * (uint64_t)row->size;
   for (int i = 0; i < d.places; i++, v /= 10)
     if (v % 10 != 0)
-      return hone_err_set(err, HONE_INPUT, "unit.not-whole", "'%s' is not a whole number of %ss", s, smallest[u]);
+      return hone_err_set(err, HONE_INPUT, "unit.not-whole", "'%s' is not %s", s, whole[u]);
   if (v > INT64_MAX) return hone_err_set(err, HONE_OVERFLOW, "unit.overflow", "'%s' does not fit 64 bits", s);
   *out = d.negative ? -(int64_t)v : (int64_t)v;
   return HONE_OK;

@@ -140,7 +140,12 @@ START_TEST(a_link_stays_a_link)
   ck_assert_int_eq(lstat(in("link"), &is), 0);
   ck_assert(S_ISLNK(is.st_mode));
   holds(target, "two");
-  ck_assert_int_eq(count(), 2);
+  ck_assert_int_eq(unlink(target), 0);
+  ck_assert_int_eq(hone_file_write_atomic(in("link"), "three", 5, &err), HONE_IO);
+  ck_assert_str_eq(err.code, "file.write");
+  ck_assert_int_eq(lstat(in("link"), &is), 0);
+  ck_assert(S_ISLNK(is.st_mode));
+  ck_assert_int_eq(count(), 1);
 }
 END_TEST
 

@@ -86,10 +86,14 @@ START_TEST(long_texts_are_cut)
   ck_assert_uint_eq(strlen(err.message), sizeof err.message - 1);
   ck_assert_uint_eq(strlen(err.code), sizeof err.code - 1);
   ck_assert_uint_eq(strlen(err.file), sizeof err.file - 1);
+  memcpy(longer + sizeof longer - 8, "/m.yaml", 8);
+  hone_err_at(&err, longer, 1, 1); /* of a file the end is kept */
+  ck_assert_int_eq(strncmp(err.file, "...a", 4), 0);
+  ck_assert_str_eq(err.file + sizeof err.file - 9, "a/m.yaml");
   ck_assert_uint_eq(strlen(err.path), sizeof err.path - 1);
   ck_assert_uint_eq(strlen(err.hint), sizeof err.hint - 1);
   ck_assert_int_gt(hone_err_print(&err, small, sizeof small), 1000);
-  ck_assert_str_eq(small, "aaaaaaaaa");
+  ck_assert_str_eq(small, "...aaaaaa");
 }
 END_TEST
 

@@ -207,6 +207,10 @@ START_TEST(unit_errors_name_the_units)
   ck_assert_str_eq(err.hint, "units: Hz, kHz, MHz, GHz");
   hone_unit_parse(HONE_UNIT_BYTES, "0.3 B", &v, &err);
   ck_assert_str_eq(err.message, "'0.3 B' is not a whole number of bytes");
+  hone_unit_parse(HONE_UNIT_FREQUENCY, "0.3 Hz", &v, &err);
+  ck_assert_str_eq(err.message, "'0.3 Hz' is not a whole number of hertz");
+  hone_unit_parse(HONE_UNIT_COUNT, "0.3", &v, &err);
+  ck_assert_str_eq(err.message, "'0.3' is not a whole number");
   hone_unit_parse(HONE_UNIT_COUNT, "x", &v, &err);
   ck_assert_str_eq(err.message, "'x' is not a whole number");
   ck_assert_str_eq(err.hint, "");
