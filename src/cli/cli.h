@@ -54,7 +54,7 @@ enum { CLI_MAX_OPTIONS = 48, CLI_MAX_POSITIONAL = 8 };
 extern const cli_command *const cli_commands[];
 extern const int cli_ncommands;
 const cli_command *cli_command_find(const char *name);        /* NULL */
-const char *cli_command_name_at(void *arg, int i);            /* for hone_text_nearest */
+hone_status cli_command_unknown(const char *name, hone_err *err); /* USAGE, with the nearest */
 void cli_command_help(const cli_command *c, hone_text *out);  /* cmd_help.c */
 json_t *cli_command_document(const cli_command *c);           /* the same for programs */
 void cli_overview(hone_text *out);
@@ -118,6 +118,9 @@ void cli_problem_fini(cli_problem *p);
  * --data, the current directory and the installed data. NOT_FOUND names the nearest. */
 hone_status cli_find_file(const cli_run *r, const char *kind, const char *name, char *path, size_t n, hone_err *err);
 
+/* A path into a buffer; INPUT when it is too long for it, for a path cut short is another. */
+hone_status cli_path_copy(const char *given, char *path, size_t n, hone_err *err);
+
 /* What there is of a kind in those places: names without extension, sorted, each once. */
 enum { CLI_MAX_NAMES = 256 };
 typedef struct {
@@ -135,6 +138,10 @@ hone_status cli_schedule_load(const cli_problem *p, const char *text, hone_sched
 
 /* Index of the first positional argument among n names, -1 (err says which there are). */
 int cli_subcommand_find(const cli_run *r, int n, const char *(*at)(void *arg, int i), hone_err *err);
+/* An option that would do nothing is refused rather than ignored: heeded[i] holds the
+ * bits of the subcommands that heed option i, `bit` is that of `name`. */
+enum { CLI_ALL = -1 };
+hone_status cli_check_heeded(const cli_run *r, const int *heeded, int bit, const char *name, hone_err *err);
 /* A warning: to stderr at the end, and into the document's "warnings". */
 void cli_warn(cli_run *r, const char *code, const char *fmt, ...) HONE_PRINTF(3, 4);
 void cli_warn_damaged(cli_run *r, const struct hone_store *s); /* when files of it are left out */
@@ -163,6 +170,7 @@ void cli_table_fini(cli_table *t); /* of one that is not printed */
 json_t *cli_json_real(double x);                 /* null for NaN and infinities */
 json_t *cli_json_cycles(int64_t cycles);         /* null when negative */
 json_t *cli_json_error(const hone_err *err);     /* the object, without {"error": } around it */
+json_t *cli_json_string(const char *s);          /* always one: what is no ASCII becomes ? in a text that is no UTF-8 */
 json_t *cli_json_text(const char *s);            /* null for NULL and "" */
 json_t *cli_json_why(hone_reason reason, const char *text); /* {code, message} */
 json_t *cli_json_problem(const cli_problem *p);  /* operator, sizes, formats, machine, identities */

@@ -191,7 +191,7 @@ static void report(const emission *e, const hone_library *l)
   for (int i = 0; i < l->nleft_out; i++) {
     const hone_library_left_out *x = &l->left_out[i];
     hone_text_add(&r->out, "left out  %s: %s [%s]\n", x->what, x->reason, x->code);
-    json_array_append_new(left_out, json_pack("{s:s, s:s, s:s}", "what", x->what, "code", x->code, "reason", x->reason));
+    json_array_append_new(left_out, json_pack("{s:s, s:s, s:o}", "what", x->what, "code", x->code, "reason", cli_json_string(x->reason)));
   }
   json_object_set_new(r->document, "families", families);
   json_object_set_new(r->document, "left_out", left_out);
@@ -206,7 +206,7 @@ static void report_files(const emission *e)
     hone_text path = { 0 };
     path_in(e, file[i], &path);
     hone_text_add(&e->r->out, "%s%s", i ? ", " : "wrote ", path.data);
-    json_object_set_new(e->r->document, key[i], json_string(path.data));
+    json_object_set_new(e->r->document, key[i], cli_json_string(path.data));
     hone_text_fini(&path);
   }
   hone_text_add(&e->r->out, "\n");
@@ -256,7 +256,7 @@ static hone_status run(cli_run *r, hone_err *err)
   if (st == HONE_OK) st = hone_store_open(r->positional[0], HONE_STORE_READ, &s, err);
   if (st == HONE_OK) {
     r->document = json_object();
-    json_object_set_new(r->document, "store", json_string(hone_store_path(s)));
+    json_object_set_new(r->document, "store", cli_json_string(hone_store_path(s)));
     cli_warn_damaged(r, s);
     st = cli_check_readable(s, err);
     if (st == HONE_OK) st = emit(e, s, err);

@@ -88,10 +88,7 @@ static hone_status run(cli_run *r, hone_err *err)
     r->document = cli_command_document(c);
     return HONE_OK;
   }
-  hone_err_set(err, HONE_USAGE, "cli.unknown-command", "unknown command '%.60s'", r->positional[0]);
-  const char *near = hone_text_nearest(r->positional[0], cli_ncommands, cli_command_name_at, NULL);
-  if (near) hone_err_hint(err, "did you mean '%s'?", near);
-  return HONE_USAGE;
+  return cli_command_unknown(r->positional[0], err);
 }
 
 const cli_command cli_help = {

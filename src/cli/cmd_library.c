@@ -21,7 +21,7 @@ static const hone_option options[] = {
 
 static void describe(const hone_library *l, const char *path, json_t *o)
 {
-  json_object_set_new(o, "file", json_string(path));
+  json_object_set_new(o, "file", cli_json_string(path));
   json_object_set_new(o, "name", json_string(l->name));
   json_object_set_new(o, "writer", cli_json_text(l->writer));
   json_object_set_new(o, "families", json_integer(l->nfamilies));
@@ -107,8 +107,8 @@ typedef struct {
 static void add_finding(void *arg, const hone_library_finding *f)
 {
   findings *x = arg;
-  json_array_append_new(x->list, json_pack("{s:s, s:s, s:s, s:o, s:s}", "severity", f->error ? "error" : "warning", "code", f->code, "family",
-                                           f->family, "subject", cli_json_text(f->subject), "message", f->message));
+  json_array_append_new(x->list, json_pack("{s:s, s:s, s:s, s:o, s:o}", "severity", f->error ? "error" : "warning", "code", f->code, "family",
+                                           f->family, "subject", cli_json_text(f->subject), "message", cli_json_string(f->message)));
   hone_text_add(&x->r->out, "%s: %s%s%s%s%s [%s]\n", f->error ? "error" : "warning", f->family, f->subject[0] ? ", " : "", f->subject,
                 f->family[0] ? ": " : "", f->message, f->code);
 }
@@ -161,9 +161,10 @@ static hone_status import(cli_run *r, hone_library *const *l, hone_err *err)
   hone_status closed = hone_store_close(s, st == HONE_OK ? err : NULL);
   free(x);
   describe(l[0], r->positional[1], r->document);
-  json_object_set_new(r->document, "store", json_string(r->value[LIBRARY_STORE].text));
-  hone_text_add(&r->out, "%s: entries of %d families imported\n", r->value[LIBRARY_STORE].text, l[0]->nfamilies);
-  return st == HONE_OK ? closed : st;
+  json_object_set_new(r->document, "store", cli_json_string(r->value[LIBRARY_STORE].text));
+  if (st == HONE_OK) st = closed;
+  if (st == HONE_OK) hone_text_add(&r->out, "%s: entries of %d families imported\n", r->value[LIBRARY_STORE].text, l[0]->nfamilies);
+  return st;
 }
 
 /* ---- which ---------------------------------------------------------------------- */
@@ -186,7 +187,7 @@ enum { NSUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
 
 /* Which subcommands heed an option. */
 static const int heeded[LIBRARY_OPTIONS] = {
-  [CLI_JSON] = -1, [CLI_HELP] = -1, [CLI_DATA] = -1, [CLI_OPERATOR] = FOR_LOOKUP, [CLI_SIZE] = FOR_LOOKUP, [CLI_DTYPE] = FOR_LOOKUP,
+  [CLI_JSON] = CLI_ALL, [CLI_HELP] = CLI_ALL, [CLI_DATA] = CLI_ALL, [CLI_OPERATOR] = FOR_LOOKUP, [CLI_SIZE] = FOR_LOOKUP, [CLI_DTYPE] = FOR_LOOKUP,
   [CLI_FORMAT] = FOR_LOOKUP, [CLI_OPTION] = FOR_LOOKUP, [CLI_MACHINE] = FOR_LOOKUP | FOR_CHECK | FOR_IMPORT, [CLI_SPACE] = 0,
   [LIBRARY_OPERATOR_FILE] = FOR_CHECK | FOR_IMPORT, [LIBRARY_OUTPUT] = FOR_HEADER, [LIBRARY_STORE] = FOR_IMPORT,
 };
@@ -204,9 +205,8 @@ static hone_status check_usage(const cli_run *r, int which, hone_err *err)
   if (r->npositional != want)
     st = hone_err_set(err, HONE_USAGE, r->npositional > want ? "cli.surplus-argument" : "cli.missing-argument",
                       want == 2 ? "one library is wanted" : "two libraries are wanted: old, new");
-  for (int i = 0; i < LIBRARY_OPTIONS && st == HONE_OK; i++)
-    if (r->value[i].given && !(heeded[i] & subcommands[which].bit))
-      st = hone_err_set(err, HONE_USAGE, "option.unused", "hone library %s has no use for --%s", subcommands[which].name, options[i].name);
+  else
+    st = cli_check_heeded(r, heeded, subcommands[which].bit, subcommands[which].name, err);
   if (st != HONE_OK) hone_err_hint(err, "hone library %s", subcommands[which].usage);
   return st;
 }

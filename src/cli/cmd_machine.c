@@ -38,7 +38,7 @@ static void add_resolved(const hone_machine_value *v, hone_text *out)
 
 static json_t *value_document(const hone_machine_value *v)
 {
-  json_t *o = json_pack("{s:s, s:s}", "path", v->path, "text", v->text);
+  json_t *o = json_pack("{s:s, s:o}", "path", v->path, "text", cli_json_string(v->text));
   hone_text exact = { 0 };
   if (v->unit) add_resolved(v, &exact);
   json_object_set_new(o, "value", !v->unit             ? json_null()
@@ -48,7 +48,7 @@ static json_t *value_document(const hone_machine_value *v)
   json_object_set_new(o, "resolved", cli_json_text(exact.data));
   json_object_set_new(o, "source", cli_json_text(v->source));
   json_object_set_new(o, "assumed", json_boolean(v->assumed));
-  json_object_set_new(o, "inherited_from", v->inherited ? json_string(base_name(v->file)) : json_null());
+  json_object_set_new(o, "inherited_from", v->inherited ? cli_json_string(base_name(v->file)) : json_null());
   hone_text_fini(&exact);
   return o;
 }
@@ -167,7 +167,7 @@ static json_t *head_document(const hone_machine *m, const char *path)
 {
   char hash[HONE_HASH_TEXT];
   hone_hash_print(hone_machine_hash(m), hash);
-  return json_pack("{s:s, s:s, s:s, s:I, s:i, s:I, s:s}", "name", m->name, "file", path, "kind", m->tile_machine ? "tile" : "model-only",
+  return json_pack("{s:s, s:o, s:s, s:I, s:i, s:I, s:s}", "name", m->name, "file", cli_json_string(path), "kind", m->tile_machine ? "tile" : "model-only",
                    "clock_hz", (json_int_t)m->clock_hz, "cores", hone_machine_cores(m), "processing_elements",
                    (json_int_t)hone_machine_pes(m, m->nlevels), "machine_hash", hash);
 }
@@ -219,9 +219,9 @@ static hone_status show(cli_run *r, hone_err *err)
 
 static json_t *finding_document(const hone_machine_finding *f)
 {
-  json_t *o = json_pack("{s:s, s:s}", "code", f->code, "message", f->message);
+  json_t *o = json_pack("{s:s, s:o}", "code", f->code, "message", cli_json_string(f->message));
   if (f->path[0]) json_object_set_new(o, "path", json_string(f->path));
-  if (f->file[0]) json_object_set_new(o, "file", json_string(f->file));
+  if (f->file[0]) json_object_set_new(o, "file", cli_json_string(f->file));
   if (f->line > 0) json_object_set_new(o, "line", json_integer(f->line));
   if (f->column > 0) json_object_set_new(o, "column", json_integer(f->column));
   return o;
@@ -251,9 +251,8 @@ static hone_status check(cli_run *r, hone_err *err)
   return HONE_OK;
 }
 
-static void add_difference(cli_run *r, cli_table *t, json_t *list, const hone_machine_value *a, const hone_machine_value *b)
+static void add_difference(cli_table *t, json_t *list, const hone_machine_value *a, const hone_machine_value *b)
 {
-  (void)r;
   cli_table_add(t, "%s", a ? a->path : b->path);
   cli_table_add(t, "%s", a ? a->text : "-");
   cli_table_add(t, "%s", b ? b->text : "-");
@@ -270,11 +269,11 @@ static hone_status compare(cli_run *r, const hone_machine_text *a, const hone_ma
   cli_table_add(&t, "%s", hone_machine_text_machine(b)->name);
   for (int i = 0; i < hone_machine_text_count(a); i++) {
     const hone_machine_value *x = hone_machine_text_value(a, i), *y = hone_machine_text_find(b, x->path);
-    if (!y || !hone_machine_value_eq(x, y)) add_difference(r, &t, list, x, y);
+    if (!y || !hone_machine_value_eq(x, y)) add_difference(&t, list, x, y);
   }
   for (int i = 0; i < hone_machine_text_count(b); i++) {
     const hone_machine_value *y = hone_machine_text_value(b, i);
-    if (!hone_machine_text_find(a, y->path)) add_difference(r, &t, list, NULL, y);
+    if (!hone_machine_text_find(a, y->path)) add_difference(&t, list, NULL, y);
   }
   const hone_machine *ma = hone_machine_text_machine(a), *mb = hone_machine_text_machine(b);
   bool same = hone_hash_cmp(hone_machine_hash(ma), hone_machine_hash(mb)) == 0;
@@ -315,7 +314,8 @@ static hone_status list(cli_run *r, hone_err *err)
     char path[512] = "";
     hone_err_init(&why);
     if (load(r, all.name[i], &x, path, &why) != HONE_OK) {
-      json_array_append_new(machines, json_pack("{s:s, s:s, s:o}", "name", all.name[i], "file", path, "error", cli_json_error(&why)));
+      json_array_append_new(machines, json_pack("{s:o, s:o, s:o}", "name", cli_json_string(all.name[i]), "file", cli_json_string(path),
+                                                "error", cli_json_error(&why)));
       cli_warn(r, why.code, "%s: %s", path, why.message);
       continue;
     }
@@ -357,8 +357,10 @@ static hone_status run(cli_run *r, hone_err *err)
   int which = cli_subcommand_find(r, NSUBCOMMANDS, subcommand_at, err);
   if (which < 0) return HONE_USAGE;
   if (r->npositional - 1 != subcommands[which].machines) {
-    hone_err_set(err, HONE_USAGE, "cli.missing-argument", "hone machine %s takes %d machines, not %d", subcommands[which].name,
-                 subcommands[which].machines, r->npositional - 1);
+    static const char *const wanted[] = { "no machine", "one machine", "two machines" };
+    const int want = subcommands[which].machines;
+    hone_err_set(err, HONE_USAGE, r->npositional - 1 > want ? "cli.surplus-argument" : "cli.missing-argument",
+                 "hone machine %s takes %s, not %d", subcommands[which].name, wanted[want], r->npositional - 1);
     hone_err_hint(err, "a machine is a file, or a name that hone machine list shows");
     return HONE_USAGE;
   }

@@ -27,7 +27,9 @@ static void add_units(cli_run *r, const hone_sim_result *x)
     for (int i = 0; i < x->nunits; i++) used[c] = used[c] || x->unit[i].cycles[c] > 0;
     columns += used[c];
   }
-  cli_table t = { .columns = columns, .align = "lrrrrrrrrrrrrrrr" };
+  static const char align[] = "lrrrrrrrrrrrrrrr";
+  _Static_assert(HONE_STALL_COUNT + 1 < sizeof align, "one letter per column");
+  cli_table t = { .columns = columns, .align = align };
   cli_table_add(&t, "unit");
   for (int c = 0; c < HONE_STALL_COUNT; c++)
     if (used[c]) cli_table_add(&t, "%s", hone_stall_name((hone_stall)c));
@@ -73,8 +75,8 @@ static hone_status check_numerics(cli_run *r, const cli_problem *p, const hone_s
   hone_status st = hone_check_numerics(&p->op, &p->machine, s, (uint64_t)r->value[SIMULATE_SEED].i, &n, err);
   if (st != HONE_OK) return st;
   json_object_set_new(r->document, "numerics",
-                      json_pack("{s:b, s:I, s:f, s:f, s:o}", "passed", n.passed, "checked_elements", (json_int_t)n.checked_elements,
-                                "worst_error", n.worst_error, "tolerance", n.tolerance, "text", cli_json_text(n.text)));
+                      json_pack("{s:b, s:I, s:o, s:o, s:o}", "passed", n.passed, "checked_elements", (json_int_t)n.checked_elements,
+                                "worst_error", cli_json_real(n.worst_error), "tolerance", cli_json_real(n.tolerance), "text", cli_json_text(n.text)));
   hone_text_add(&r->out, "\nnumerics  %s: ", n.passed ? "passed" : "FAILED");
   cli_text_count(&r->out, n.checked_elements);
   hone_text_add(&r->out, " elements compared, worst error %.3g, tolerance %.3g %s\n", n.worst_error, n.tolerance, n.text);

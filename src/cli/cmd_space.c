@@ -161,11 +161,22 @@ static hone_status check(cli_run *r, const cli_problem *p, hone_err *err)
   return HONE_OK;
 }
 
+enum { FOR_SHOW = 1, FOR_COUNT = 2, FOR_SAMPLE = 4, FOR_NEIGHBOURS = 8, FOR_CHECK = 16 };
+
 static const struct {
   const char *name;
   hone_status (*run)(cli_run *r, const cli_problem *p, hone_err *err);
-} subcommands[] = { { "show", show }, { "count", count }, { "sample", sample }, { "neighbours", neighbours }, { "check", check } };
+  int bit;
+} subcommands[] = { { "show", show, FOR_SHOW }, { "count", count, FOR_COUNT }, { "sample", sample, FOR_SAMPLE },
+                    { "neighbours", neighbours, FOR_NEIGHBOURS }, { "check", check, FOR_CHECK } };
 enum { NSUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
+
+static const int heeded[SPACE_OPTIONS] = {
+  [CLI_JSON] = CLI_ALL, [CLI_HELP] = CLI_ALL, [CLI_DATA] = CLI_ALL, [CLI_OPERATOR] = CLI_ALL, [CLI_SIZE] = CLI_ALL, [CLI_DTYPE] = CLI_ALL,
+  [CLI_FORMAT] = CLI_ALL, [CLI_OPTION] = CLI_ALL, [CLI_MACHINE] = CLI_ALL, [CLI_SPACE] = CLI_ALL,
+  [SPACE_SCHEDULE] = FOR_NEIGHBOURS | FOR_CHECK, [SPACE_COUNT] = FOR_SAMPLE | FOR_NEIGHBOURS, [SPACE_SEED] = FOR_SAMPLE | FOR_COUNT,
+  [SPACE_LIMIT] = FOR_COUNT,
+};
 
 static const char *subcommand_at(void *arg, int i)
 {
@@ -178,7 +189,8 @@ static hone_status run(cli_run *r, hone_err *err)
   int which = cli_subcommand_find(r, NSUBCOMMANDS, subcommand_at, err);
   if (which < 0) return HONE_USAGE;
   cli_problem p;
-  hone_status st = cli_problem_load(r, &p, err);
+  hone_status st = cli_check_heeded(r, heeded, subcommands[which].bit, subcommands[which].name, err);
+  if (st == HONE_OK) st = cli_problem_load(r, &p, err);
   if (st != HONE_OK) return st;
   r->document = json_object();
   json_object_set_new(r->document, "problem", cli_json_problem(&p));

@@ -88,28 +88,40 @@ static hone_status repair(cli_run *r, hone_store *s, hone_err *err)
   return st;
 }
 
+enum {
+  FOR_INFO = 1, FOR_QUERY = 2, FOR_TOP = 4, FOR_DOCUMENTS = 8, FOR_WHY_MISS = 16, FOR_DIFF = 32, FOR_EXPORT = 64, FOR_REST = 128,
+  FOR_RECORDS = FOR_INFO | FOR_QUERY | FOR_TOP | FOR_DIFF | FOR_EXPORT /* those that filter records */
+};
+
 static const struct {
   const char *name;
   store_subcommand *run;
   const char *arguments;
-  int stores;
+  int stores, bit;
   bool writes;
   bool makes; /* the store, when it is not there */
   bool mends; /* runs on a store with nothing but damage */
 } subcommands[] = {
-  { .name = "info", .run = store_info, .arguments = "STORE", .stores = 1 },
-  { .name = "query", .run = store_query, .arguments = "STORE", .stores = 1 },
-  { .name = "top", .run = store_top, .arguments = "STORE", .stores = 1 },
-  { .name = "documents", .run = store_list_documents, .arguments = "STORE", .stores = 1 },
-  { .name = "why-miss", .run = store_why_miss, .arguments = "STORE --operator NAME --size .. --machine NAME", .stores = 1 },
-  { .name = "diff", .run = store_diff, .arguments = "A B", .stores = 2 },
-  { .name = "export", .run = export, .arguments = "STORE", .stores = 1 },
-  { .name = "verify", .run = verify, .arguments = "STORE", .stores = 1, .mends = true },
-  { .name = "compact", .run = compact, .arguments = "STORE", .stores = 1, .writes = true },
-  { .name = "merge", .run = merge, .arguments = "INTO FROM", .stores = 2, .writes = true, .makes = true },
-  { .name = "repair", .run = repair, .arguments = "STORE", .stores = 1, .writes = true, .mends = true },
+  { .name = "info", .run = store_info, .arguments = "STORE", .stores = 1, .bit = FOR_INFO },
+  { .name = "query", .run = store_query, .arguments = "STORE", .stores = 1, .bit = FOR_QUERY },
+  { .name = "top", .run = store_top, .arguments = "STORE", .stores = 1, .bit = FOR_TOP },
+  { .name = "documents", .run = store_list_documents, .arguments = "STORE", .stores = 1, .bit = FOR_DOCUMENTS },
+  { .name = "why-miss", .run = store_why_miss, .arguments = "STORE --operator NAME --size .. --machine NAME", .stores = 1, .bit = FOR_WHY_MISS },
+  { .name = "diff", .run = store_diff, .arguments = "A B", .stores = 2, .bit = FOR_DIFF },
+  { .name = "export", .run = export, .arguments = "STORE", .stores = 1, .bit = FOR_EXPORT },
+  { .name = "verify", .run = verify, .arguments = "STORE", .stores = 1, .bit = FOR_REST, .mends = true },
+  { .name = "compact", .run = compact, .arguments = "STORE", .stores = 1, .bit = FOR_REST, .writes = true },
+  { .name = "merge", .run = merge, .arguments = "INTO FROM", .stores = 2, .bit = FOR_REST, .writes = true, .makes = true },
+  { .name = "repair", .run = repair, .arguments = "STORE", .stores = 1, .bit = FOR_REST, .writes = true, .mends = true },
 };
 enum { NSUBCOMMANDS = sizeof subcommands / sizeof subcommands[0] };
+
+static const int heeded[STORE_OPTIONS] = {
+  [CLI_JSON] = CLI_ALL, [CLI_HELP] = CLI_ALL, [CLI_DATA] = CLI_ALL, [CLI_OPERATOR] = FOR_RECORDS | FOR_WHY_MISS, [CLI_SIZE] = FOR_WHY_MISS,
+  [CLI_DTYPE] = FOR_WHY_MISS, [CLI_FORMAT] = FOR_WHY_MISS, [CLI_OPTION] = FOR_WHY_MISS, [CLI_MACHINE] = FOR_RECORDS | FOR_WHY_MISS,
+  [CLI_SPACE] = FOR_WHY_MISS, [STORE_EVALUATOR] = FOR_RECORDS | FOR_WHY_MISS, [STORE_OUTCOME] = FOR_RECORDS, [STORE_REASON] = FOR_RECORDS,
+  [STORE_COUNT] = FOR_QUERY | FOR_TOP | FOR_DIFF, [STORE_AS] = FOR_EXPORT, [STORE_SCHEDULE] = FOR_WHY_MISS, [STORE_KIND] = FOR_DOCUMENTS,
+};
 
 static const char *subcommand_at(void *arg, int i)
 {
@@ -157,10 +169,11 @@ static hone_status run(cli_run *r, hone_err *err)
     return HONE_USAGE;
   }
   hone_store *s = NULL;
-  hone_status st = open_store(r, which, &s, err);
+  hone_status st = cli_check_heeded(r, heeded, subcommands[which].bit, subcommands[which].name, err);
+  if (st == HONE_OK) st = open_store(r, which, &s, err);
   if (st != HONE_OK) return st;
   r->document = json_object();
-  json_object_set_new(r->document, "store", json_string(hone_store_path(s)));
+  json_object_set_new(r->document, "store", cli_json_string(hone_store_path(s)));
   cli_warn_damaged(r, s);
   if (!subcommands[which].mends) st = cli_check_readable(s, err);
   if (st == HONE_OK) st = subcommands[which].run(r, s, err);

@@ -126,7 +126,7 @@ void tune_resume_hint(cli_run *r)
   for (int i = 0; i < r->argc; i++) add_quoted(&t, r->argv[i]);
   if (!r->value[TUNE_RESUME].i) hone_text_add(&t, " --resume");
   cli_warn(r, "tune.interrupted", "interrupted; go on with: %s", t.data);
-  if (r->document) json_object_set_new(r->document, "resume", json_string(t.data));
+  if (r->document) json_object_set_new(r->document, "resume", cli_json_string(t.data));
   hone_text_fini(&t);
 }
 

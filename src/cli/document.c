@@ -15,13 +15,8 @@ json_t *cli_json_cycles(int64_t cycles)
   return cycles < 0 ? json_null() : json_integer(cycles);
 }
 
-json_t *cli_json_text(const char *s)
-{
-  return s && *s ? json_string_nocheck(s) : json_null();
-}
-
-/* A diagnostic may quote bytes of the user's file that are no UTF-8. */
-static json_t *safe_text(const char *s)
+/* Names of files, and diagnostics that quote them, may be no UTF-8; JSON must be. */
+json_t *cli_json_string(const char *s)
 {
   json_t *t = json_string(s);
   if (t) return t;
@@ -32,17 +27,22 @@ static json_t *safe_text(const char *s)
   return t;
 }
 
+json_t *cli_json_text(const char *s)
+{
+  return s && *s ? cli_json_string(s) : json_null();
+}
+
 static void add_text(json_t *o, const char *key, const char *s)
 {
-  if (s[0]) json_object_set_new(o, key, safe_text(s));
+  if (s[0]) json_object_set_new(o, key, cli_json_string(s));
 }
 
 json_t *cli_json_error(const hone_err *err)
 {
   json_t *o = json_object();
   json_object_set_new(o, "status", json_string(hone_status_name(err->status)));
-  json_object_set_new(o, "code", safe_text(err->code));
-  json_object_set_new(o, "message", safe_text(err->message));
+  json_object_set_new(o, "code", cli_json_string(err->code));
+  json_object_set_new(o, "message", cli_json_string(err->message));
   add_text(o, "file", err->file);
   if (err->line > 0) json_object_set_new(o, "line", json_integer(err->line));
   if (err->column > 0) json_object_set_new(o, "column", json_integer(err->column));
@@ -78,7 +78,7 @@ json_t *cli_json_why(hone_reason reason, const char *text)
 {
   json_t *o = json_object();
   json_object_set_new(o, "code", json_string(hone_reason_code(reason)));
-  json_object_set_new(o, "message", safe_text(text && text[0] ? text : hone_reason_text(reason)));
+  json_object_set_new(o, "message", cli_json_string(text && text[0] ? text : hone_reason_text(reason)));
   return o;
 }
 

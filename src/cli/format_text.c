@@ -39,7 +39,7 @@ void cli_text_seconds(hone_text *out, double s)
     const char *unit;
   } row[] = { { 1, 1, "s" }, { 1e-3, 1e3, "ms" }, { 1e-6, 1e6, "us" }, { 0, 1e9, "ns" } };
   int i = 0;
-  while (s < row[i].at_least) i++;
+  while (i < 3 && s < row[i].at_least) i++;
   hone_text_add(out, "%.3g %s", s * row[i].scale, row[i].unit);
 }
 

@@ -16,10 +16,7 @@ static hone_status find_operator(void *arg, const char *name, char *path, size_t
 {
   const cli_places *x = arg;
   for (int i = 0; i < x->nfiles; i++)
-    if (strcmp(x->file[i].name, name) == 0) {
-      snprintf(path, n, "%s", x->file[i].path);
-      return HONE_OK;
-    }
+    if (strcmp(x->file[i].name, name) == 0) return cli_path_copy(x->file[i].path, path, n, err);
   hone_status st = cli_find_file(x->r, "spaces", name, path, n, err);
   if (st != HONE_OK) hone_err_hint(err, "give its file with --operator-file");
   return st;
@@ -29,8 +26,7 @@ static hone_status find_machine(void *arg, const char *name, char *path, size_t 
 {
   const cli_places *x = arg;
   if (!x->machine_name[0] || strcmp(x->machine_name, name) != 0) return cli_find_file(x->r, "machines", name, path, n, err);
-  snprintf(path, n, "%s", x->machine_path);
-  return HONE_OK;
+  return cli_path_copy(x->machine_path, path, n, err);
 }
 
 static hone_status name_of_operator(const char *path, char name[HONE_MAX_NAME], hone_err *err)

@@ -46,10 +46,19 @@ const cli_command *cli_command_find(const char *name)
   return NULL;
 }
 
-const char *cli_command_name_at(void *arg, int i)
+static const char *name_at(void *arg, int i)
 {
   (void)arg;
   return cli_commands[i]->name;
+}
+
+hone_status cli_command_unknown(const char *name, hone_err *err)
+{
+  hone_err_set(err, HONE_USAGE, "cli.unknown-command", "unknown command '%.60s'", name);
+  const char *near = hone_text_nearest(name, cli_ncommands, name_at, NULL);
+  if (near) hone_err_hint(err, "did you mean '%s'?", near);
+  else hone_err_hint(err, "hone help lists the commands");
+  return HONE_USAGE;
 }
 
 int cli_subcommand_find(const cli_run *r, int n, const char *(*at)(void *arg, int i), hone_err *err)
@@ -63,6 +72,15 @@ int cli_subcommand_find(const cli_run *r, int n, const char *(*at)(void *arg, in
   if (near) hone_err_hint(err, "did you mean '%s'?", near);
   else hone_err_hint(err, "%s", r->command->arguments);
   return -1;
+}
+
+hone_status cli_check_heeded(const cli_run *r, const int *heeded, int bit, const char *name, hone_err *err)
+{
+  for (int i = 0; i < r->command->noptions; i++)
+    if (r->value[i].given && !(heeded[i] & bit))
+      return hone_err_set(err, HONE_USAGE, "option.unused", "hone %s %s has no use for --%s", r->command->name, name,
+                          r->command->option[i].name);
+  return HONE_OK;
 }
 
 hone_status cli_stream(const char *bytes, size_t n, hone_err *err)
@@ -107,7 +125,7 @@ void cli_warn(cli_run *r, const char *code, const char *fmt, ...)
   vsnprintf(message, sizeof message, fmt, ap);
   va_end(ap);
   if (!r->warnings) r->warnings = json_array();
-  json_array_append_new(r->warnings, json_pack("{s:s, s:s}", "code", code, "message", message));
+  json_array_append_new(r->warnings, json_pack("{s:s, s:o}", "code", code, "message", cli_json_string(message)));
 }
 
 static void put_warnings(cli_run *r)
@@ -166,10 +184,7 @@ static int unknown_command(const char *name, bool json)
 {
   cli_run r = { .json = json };
   hone_err err;
-  hone_status st = hone_err_set(&err, HONE_USAGE, "cli.unknown-command", "unknown command %.60s", name);
-  const char *near = hone_text_nearest(name, cli_ncommands, cli_command_name_at, NULL);
-  if (near) hone_err_hint(&err, "did you mean %s?", near);
-  else hone_err_hint(&err, "hone help lists the commands");
+  hone_status st = cli_command_unknown(name, &err);
   return finish(&r, st, &err);
 }
 

@@ -15,7 +15,13 @@ enum { MAX_ITEMS = 64, SCHEDULE_BYTES = 1 << 16 };
 
 /* ---- finding files ---------------------------------------------------------- */
 
-/* Where things of a kind are, below a root: in the source tree and installed. */
+/* What a kind is called; where its things are, below a root: in the source tree and
+ * installed. */
+static const struct {
+  const char *kind, *noun, *unknown;
+} kinds[] = {
+  { "spaces", "operator", "operator.unknown" }, { "machines", "machine", "file.not-found" }, { "models", "model", "file.not-found" },
+};
 static const struct {
   const char *kind, *folder;
 } places[] = {
@@ -82,9 +88,9 @@ static hone_status not_found(const cli_run *r, const char *kind, const char *nam
 {
   cli_names all;
   cli_list_names(r, kind, &all);
-  int one = (int)strlen(kind) - 1;                             /* "machines" -> "machine" */
-  hone_err_set(err, HONE_INPUT, strcmp(kind, "spaces") == 0 ? "operator.unknown" : "file.not-found", "no %s named '%.100s'",
-               strcmp(kind, "spaces") == 0 ? "operator" : one == 7 ? "machine" : "model", name);
+  int k = 0;
+  while (strcmp(kinds[k].kind, kind) != 0) k++;
+  hone_err_set(err, HONE_INPUT, kinds[k].unknown, "no %s named '%.100s'", kinds[k].noun, name);
   const char *near = hone_text_nearest(name, all.n, name_at, &all);
   if (near) hone_err_hint(err, "did you mean '%s'?", near);
   else hone_err_hint(err, "give a file, or --data with the folder that holds spaces/ and data/");
@@ -96,21 +102,30 @@ static bool readable(const char *path)
   return access(path, R_OK) == 0;
 }
 
+hone_status cli_path_copy(const char *given, char *path, size_t n, hone_err *err)
+{
+  if (strlen(given) < n) {
+    memcpy(path, given, strlen(given) + 1);
+    return HONE_OK;
+  }
+  hone_err_set(err, HONE_INPUT, "file.name-too-long", "a path of more than %zu bytes", n - 1);
+  hone_err_at(err, given, 0, 0);
+  return HONE_INPUT;
+}
+
 hone_status cli_find_file(const cli_run *r, const char *kind, const char *name, char *path, size_t n, hone_err *err)
 {
   static const char *const extension[] = { ".yaml", ".json" };
   roots where = roots_of(r);
   const char *dot = strrchr(name, '.');
-  if (strchr(name, '/') || (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".json") == 0))) {
-    snprintf(path, n, "%s", name); /* a file: what is wrong with it is for the loader to say */
-    return HONE_OK;
-  }
+  if (strchr(name, '/') || (dot && (strcmp(dot, ".yaml") == 0 || strcmp(dot, ".json") == 0)))
+    return cli_path_copy(name, path, n, err); /* a file: what is wrong with it is for the loader to say */
   for (int i = 0; i < where.n; i++)
     for (size_t p = 0; p < sizeof places / sizeof places[0]; p++)
       for (int e = 0; e < 2; e++) {
         if (strcmp(places[p].kind, kind) != 0) continue;
-        snprintf(path, n, "%s/%s/%s%s", where.root[i], places[p].folder, name, extension[e]);
-        if (readable(path)) return HONE_OK;
+        int length = snprintf(path, n, "%s/%s/%s%s", where.root[i], places[p].folder, name, extension[e]);
+        if (length < (int)n && readable(path)) return HONE_OK;
       }
   return not_found(r, kind, name, err);
 }

@@ -166,7 +166,7 @@ void store_add_damage(cli_run *r, hone_store *s)
   for (int i = 0; i < hone_store_damaged_count(s); i++) {
     const hone_store_damage *d = hone_store_get_damaged(s, i);
     hone_text_add(&r->out, "damaged    %s: %s [%s]\n", d->file, d->message, d->code);
-    json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "file", d->file, "code", d->code, "message", d->message));
+    json_array_append_new(list, json_pack("{s:o, s:s, s:o}", "file", cli_json_string(d->file), "code", d->code, "message", cli_json_string(d->message)));
   }
   json_object_set_new(r->document, "damaged", list);
 }
@@ -189,7 +189,7 @@ static hone_status add_document(void *arg, const hone_store_document *d, hone_er
   json_object_set_new(o, "kind", json_string(d->kind));
   json_object_set_new(o, "subject", json_string(d->subject));
   json_object_set_new(o, "time_unix_ns", json_integer(d->time_unix_ns));
-  json_object_set_new(o, "host", json_string(d->host));
+  json_object_set_new(o, "host", cli_json_string(d->host));
   json_object_set_new(o, "document", text_json(d->text));
   json_array_append_new(l->list, o);
   cli_table_add(&l->table, "%s", d->kind);
@@ -254,7 +254,7 @@ hone_status store_diff(cli_run *r, hone_store *s, hone_err *err)
   if (l.shown > l.most) hone_text_add(&r->out, "(%" PRId64 " of %" PRId64 " differences; --count shows more)\n", l.most, l.shown);
   store_add_counts(r, 4, (const char *const[]){ "only_a", "only_b", "different", "same" },
                    (int64_t[]){ d.only_a, d.only_b, d.different, d.same });
-  json_object_set_new(r->document, "with", json_string(hone_store_path(b)));
+  json_object_set_new(r->document, "with", cli_json_string(hone_store_path(b)));
   json_object_set_new(r->document, "differences", l.list);
   hone_store_close(b, NULL);
   return st;
@@ -290,7 +290,7 @@ static void report_miss(cli_run *r, hone_status st, const hone_err *why)
   const bool miss = st != HONE_OK;
   json_object_set_new(r->document, "miss", json_boolean(miss));
   json_object_set_new(r->document, "field", miss ? cli_json_text(why->path) : json_null());
-  json_object_set_new(r->document, "why", miss ? json_string(why->message) : json_null());
+  json_object_set_new(r->document, "why", miss ? cli_json_string(why->message) : json_null());
   hone_text_add(&r->out, "%s\n", miss ? why->message : "found: a lookup would not miss");
   if (miss && why->hint[0]) hone_text_add(&r->out, "%s\n", why->hint);
   if (miss) r->outcome = HONE_NOT_FOUND;

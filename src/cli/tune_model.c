@@ -71,7 +71,8 @@ static void skip(campaign *c, const hone_model_item *item, const char *reason)
   cli_table_add(&c->skipped, "%" PRId64, item->count);
   cli_table_add(&c->skipped, "%s", shape.data ? shape.data : "");
   cli_table_add(&c->skipped, "%s", reason);
-  json_t *o = json_pack("{s:s, s:s, s:o, s:s}", "role", item->role, "operator", item->spec.operator_name, "sizes", sizes, "reason", reason);
+  json_t *o = json_pack("{s:s, s:s, s:o, s:o}", "role", item->role, "operator", item->spec.operator_name, "sizes", sizes, "reason",
+                        cli_json_string(reason));
   add_amounts(o, item);
   json_array_append_new(c->not_tuned, o);
   hone_text_fini(&shape);
@@ -170,10 +171,7 @@ static hone_status tune_item(campaign *c, const hone_model_item *item, hone_err 
     hone_err_init(err);
     return HONE_OK;
   }
-  if (st != HONE_OK) {
-    cli_problem_fini(&c->problem);
-    return st;
-  }
+  if (st != HONE_OK) return st;
   hone_text_add(&label, "%s: ", item->role);
   cli_problem_label(&c->problem, &label);
   c->task->label = label.data;
@@ -234,8 +232,11 @@ static hone_status find_model(const cli_run *r, char *path, size_t n, hone_err *
   const char *name = r->value[TUNE_MODEL].text;
   struct stat is;
   if (strchr(name, '/') && stat(name, &is) == 0 && S_ISDIR(is.st_mode)) {
-    snprintf(path, n, "%s/config.json", name);
-    return HONE_OK;
+    hone_text file = { 0 };
+    hone_text_add(&file, "%s/config.json", name);
+    hone_status st = cli_path_copy(file.data, path, n, err);
+    hone_text_fini(&file);
+    return st;
   }
   return cli_find_file(r, "models", name, path, n, err);
 }

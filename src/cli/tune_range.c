@@ -72,7 +72,8 @@ static json_t *counts_document(const hone_family_counts *c)
 static json_t *fidelity_document(const hone_fidelity *f)
 {
   if (f->n == 0) return json_null();
-  return json_pack("{s:i, s:f, s:f}", "schedules", f->n, "mape_pct", f->mape_pct, "bias_pct", f->bias_pct);
+  return json_pack("{s:i, s:o, s:o}", "schedules", f->n, "mape_pct", cli_json_real(f->mape_pct), "bias_pct",
+                   cli_json_real(f->bias_pct));
 }
 
 /* What the store has of it, and the rest. */

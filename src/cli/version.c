@@ -57,11 +57,11 @@ json_t *cli_version_document(void)
   json_object_set_new(o, "version", json_string(PACKAGE_VERSION));
   json_object_set_new(o, "revision", cli_json_text(HONE_REVISION));
   json_object_set_new(o, "compiler", json_string(COMPILER));
-  json_object_set_new(o, "flags", json_string(HONE_BUILD_FLAGS));
+  json_object_set_new(o, "flags", cli_json_string(HONE_BUILD_FLAGS));
   json_object_set_new(o, "libraries", libs);
   json_object_set_new(o, "openmp", OPENMP ? json_integer(OPENMP) : json_null());
   json_object_set_new(o, "evaluators", evals);
   json_object_set_new(o, "formats", forms);
-  json_object_set_new(o, "data", json_string(HONE_DATADIR));
+  json_object_set_new(o, "data", cli_json_string(HONE_DATADIR));
   return o;
 }

@@ -28,6 +28,12 @@ for words in help --help --version "help tune" "tune --help"; do
   json --same "$work/out" "$work/out" || fail "$words --json: no document"
 done
 
+expect_error 2 option.unknown "short option" hone tune -x && says "short option" --help
+expect_error 2 option.unused "verify counts nothing" hone store verify s.hone --count 5
+expect_error 2 option.unused "show draws nothing" hone space show --seed 5
+expect_error 2 cli.missing-argument "no machine to show" hone machine show
+expect_error 2 cli.surplus-argument "two machines to show" hone machine show a b
+
 # Operators, sizes and formats.
 expect_error 2 operator.unknown "operator" hone tune --data "$top" --operator matmull --size m=8,n=8,k=8 --dtype int8 --machine "$gemmini"
 says operator "matmul"
@@ -94,6 +100,26 @@ if [ "$(id -u)" -ne 0 ]; then # root may write anywhere
   expect_error 4 "store.*" "read-only" hone tune $on_gemmini --machine "$gemmini" --store "$work/readonly/s.hone" --budget 1000000000
 fi
 expect_error 4 "store.*" "no store" hone store info "$work/none.hone"
+
+# Names of files that are no UTF-8 are told in documents that are.
+odd=$work/$(printf 'odd\377')
+mkdir -p "$odd/data/machines" && cp "$top/data/machines/teaching.yaml" "$odd/machine.yaml"
+echo 'x: [' > "$odd/data/machines/$(printf 'bad\377').yaml"
+expect 0 "odd name: machine" hone machine show "$odd/machine.yaml" --json
+[ "$(json "$work/out" machine.name)" = teaching ] || fail "odd name: no machine in the document"
+expect 0 "odd name: list" hone machine list --data "$odd" --json
+json "$work/out" warnings.0.message > "$work/value" || fail "odd name: the broken file is not told"
+# shellcheck disable=SC2086
+expect 0 "odd name: tune" hone tune $on_gemmini --machine "$gemmini" --store "$odd/s.hone" --budget 20
+echo rubbish > "$odd/s.hone/$(printf 'bad\377').h5"
+expect 4 "odd name: damage" hone store verify "$odd/s.hone" --json
+json "$work/out" damaged.0.file > "$work/value" || fail "odd name: the damaged file is not listed"
+json "$work/out" store > "$work/value" || fail "odd name: no store in the document"
+
+# A path too long is said to be so, not cut to another one.
+long=$(printf '%0200d' 0)
+mkdir -p "$work/$long/$long/$long" && cp "$gemmini" "$work/$long/$long/$long/machine.yaml"
+expect_error 2 file.name-too-long "long path" hone machine check "$work/$long/$long/$long/machine.yaml" && says "long path" 0/machine.yaml
 
 # Schedules.
 # shellcheck disable=SC2086

@@ -104,6 +104,8 @@ sed -i 's/^\( *clock: *\)1 GHz/\1900 MHz/' data/machines/teaching.yaml
 expect_error 3 library.stale-machine "stale machine" hone library lookup lib $matmul --size m=64,n=64,k=64
 expect_error 2 library.unsound "check, stale machine" hone library check lib && has "stale machine" findings.0.code library.stale-machine
 expect_error 2 library.stale "import, stale machine" hone library import lib --store d.hone
+expect 2 "import, stale machine" hone library import lib --store d.hone
+[ ! -s out ] || fail "import: speaks of what it did not do"
 [ ! -e d.hone ] || [ "$(hone store info d.hone --json > out; json out records)" -eq 0 ] || fail "import: wrote what is stale"
 expect 0 "check, machine by file" hone library check lib --machine "$top/data/machines/teaching.yaml"
 rm data/machines/teaching.yaml
