@@ -103,9 +103,11 @@ void tune_schedule_short(const cli_problem *p, const hone_schedule *s, hone_text
       hone_text_add(out, "%s%" PRId64, first ? "" : "x", s->tile[l][d]);
       first = 0;
     }
-    hone_text_add(out, " ");
-    for (int i = 0; i < p->op.ndims; i++)
-      if (s->tile[l - 1][s->order[l][i]] > s->tile[l][s->order[l][i]]) hone_text_add(out, "%s", p->op.dim[s->order[l][i]].name);
+    for (int i = 0, first = 1; i < p->op.ndims; i++) {
+      if (s->tile[l - 1][s->order[l][i]] <= s->tile[l][s->order[l][i]]) continue;
+      hone_text_add(out, "%s%s", first ? " " : "", p->op.dim[s->order[l][i]].name);
+      first = 0;
+    }
   }
 }
 

@@ -57,6 +57,12 @@ tune mxfp4 0 --model gpt-oss-20b --phase decode --context 64 --machine trainium2
 is mxfp4 model.formats.mxfp4_experts true
 is mxfp4 warnings.0.code model.format
 
+# What people read: schedules without loops over a memory leave no blank behind.
+# shellcheck disable=SC2086
+expect 0 "table" hone tune --data "$top" --model qwen3-0.6b --phase decode --context 64 --machine trainium2-core $fast
+[ "$(grep -c ' psum ' "$work/out")" -eq 6 ] || fail "table: not 6 schedules"
+grep -q -e 'psum .* $' -e '  psum' "$work/out" && fail "table: blanks without loops"
+
 # Shards.
 expect_error 3 model.shard "odd shards" hone tune --data "$top" --model qwen2.5-7b --phase decode --context 8 --machine trainium2-core --tensor-parallel 8
 says "odd shards" num_attention_heads
