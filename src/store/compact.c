@@ -9,8 +9,10 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { MAX_RECORDS = 131072, RECORD_BYTES = 1024 }; /* some 100 MB of memory while one is made */
@@ -224,22 +226,43 @@ hone_status hone_store_merge(hone_store *s, const char *from, hone_store_merger 
 
 /* ---- repair ---- */
 
+/* Renames to the first of <name>.damaged, <name>.damaged-2, ... that is free: what
+ * an earlier repair moved stays. */
+static hone_status move_aside(const hone_store *s, const char *file, hone_err *err)
+{
+  hone_text name = {0};
+  struct stat there;
+  hone_text_add(&name, "%s.damaged", file);
+  for (int i = 2; fstatat(s->dir, name.data, &there, AT_SYMLINK_NOFOLLOW) == 0; i++) {
+    hone_text_clear(&name);
+    hone_text_add(&name, "%s.damaged-%d", file, i);
+  }
+  hone_status st = HONE_OK;
+  if (renameat(s->dir, file, s->dir, name.data) != 0) {
+    st = hone_err_set(err, HONE_IO, "store.write", "cannot rename a damaged segment: %s", strerror(errno));
+    hone_err_at(err, file, 0, 0);
+  }
+  hone_text_fini(&name);
+  return st;
+}
+
+/* What cannot be read now (no permission, a failing disk) may be whole. */
+static bool is_unreadable(const hone_store_damage *d) { return !strcmp(d->code, "store.unreadable"); }
+
 hone_status hone_store_repair(hone_store *s, int *moved, hone_err *err)
 {
   assert(s->mode == HONE_STORE_WRITE);
   int n = 0;
-  hone_status st = HONE_OK;
-  for (int32_t i = 0; i < s->ndamaged && st == HONE_OK; i++) {
-    hone_text name = {0};
-    hone_text_add(&name, "%s.damaged", s->damaged[i].file);
-    if (renameat(s->dir, s->damaged[i].file, s->dir, name.data) == 0)
-      n++;
-    else {
-      st = hone_err_set(err, HONE_IO, "store.write", "cannot rename a damaged segment: %s", strerror(errno));
+  hone_status st = hone_store_verify(s, err);
+  if (st == HONE_STORE) st = HONE_OK; /* the damage is listed */
+  for (int32_t i = 0; i < s->ndamaged && st == HONE_OK; i++)
+    if (!is_unreadable(&s->damaged[i]) && (st = move_aside(s, s->damaged[i].file, err)) == HONE_OK) n++;
+  if (moved) *moved = n;
+  if (st == HONE_OK) st = hone_store_refresh(s, err);
+  for (int32_t i = 0; i < s->ndamaged && st == HONE_OK; i++)
+    if (is_unreadable(&s->damaged[i])) {
+      st = hone_err_set(err, HONE_IO, "store.unreadable", "left as it is, for it may be whole: %s", s->damaged[i].message);
       hone_err_at(err, s->damaged[i].file, 0, 0);
     }
-    hone_text_fini(&name);
-  }
-  if (moved) *moved = n;
-  return st == HONE_OK ? hone_store_refresh(s, err) : st;
+  return st;
 }

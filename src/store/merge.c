@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/checked.h"
+
 static int part_order(const void *pa, const void *pb)
 {
   const hone_part *a = pa, *b = pb;
@@ -182,14 +184,16 @@ static hone_status advance(hone_merge *m, hone_err *err)
   return HONE_OK;
 }
 
-void hone_record_merge(hone_record *a, const hone_record *b, const hone_record *previous)
+/* Copies of one evaluation, which follow each other, count as the one with most
+ * observations, whatever the order among them. */
+void hone_record_merge(hone_record *a, const hone_record *b, hone_record *previous)
 {
+  const int64_t counted = hone_evidence_cmp(previous, b) == 0 ? previous->observations : 0;
   a->kinds |= b->kinds;
   if (!*a->task.spec) a->task.spec = b->task.spec; /* unknown to segments of schema 1 */
-  if (hone_evidence_cmp(previous, b) == 0) { /* a copy of the same evaluation */
-    if (b->observations > a->observations) a->observations = b->observations;
-  } else if (__builtin_add_overflow(a->observations, b->observations, &a->observations))
-    a->observations = INT64_MAX;
+  *previous = *b;
+  previous->observations = hone_max64(counted, b->observations);
+  if (__builtin_add_overflow(a->observations, previous->observations - counted, &a->observations)) a->observations = INT64_MAX;
 }
 
 static const char *hold(hone_text *t, const char *s)
@@ -213,7 +217,6 @@ hone_status hone_merge_next(hone_merge *m, hone_merged *out, hone_err *err)
     const hone_record *next = &m->heap[0]->record;
     if (hone_outcome_cmp(&m->out, next) != 0) break;
     hone_record_merge(&m->out, next, &m->last);
-    m->last = *next;
   }
   return st;
 }

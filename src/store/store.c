@@ -17,6 +17,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/checked.h"
+
 /* What a flush without being asked keeps in memory at most. */
 enum { FLUSH_RECORDS = 65536, FLUSH_TEXT_BYTES = 32 << 20 };
 
@@ -340,6 +342,25 @@ hone_status hone_store_append(hone_store *s, const hone_record *r, hone_err *err
   return flush_much(s, err);
 }
 
+static int64_t newest_of(const hone_document *d, int32_t n, const hone_document *of, int64_t newest)
+{
+  for (int32_t i = 0; i < n; i++)
+    if (hone_document_subject_cmp(&d[i], of) == 0) newest = hone_max64(newest, d[i].d.time_unix_ns);
+  return newest;
+}
+
+/* Whoever sees a document and puts another of its subject means it to count,
+ * though the clock of the first one's host may be ahead. */
+static int64_t document_time(hone_store *s, const hone_store_document *d)
+{
+  const hone_document of = {.d = {.kind = d->kind ? d->kind : "", .subject = d->subject ? d->subject : ""}};
+  int64_t newest = newest_of(s->batch.document, s->batch.ndocuments, &of, 0);
+  for (int32_t i = 0; i < s->nsegments; i++)
+    newest = newest_of(s->segment[i]->document, s->segment[i]->ndocuments, &of, newest);
+  const int64_t now = now_ns(s);
+  return newest < now || newest == INT64_MAX ? now : newest + 1;
+}
+
 hone_status hone_store_put(hone_store *s, const hone_store_document *d, hone_err *err)
 {
   assert(s->mode == HONE_STORE_WRITE);
@@ -348,7 +369,7 @@ hone_status hone_store_put(hone_store *s, const hone_store_document *d, hone_err
     return hone_err_set(err, HONE_USAGE, "store.document-size", "a document of %zu bytes; at most %d are stored", strlen(d->text),
                         HONE_DOCUMENT_BYTES);
   copy.host = s->writer.host;
-  if (!copy.time_unix_ns) copy.time_unix_ns = now_ns(s);
+  if (!copy.time_unix_ns) copy.time_unix_ns = document_time(s, d);
   hone_batch_put(&s->batch, &copy);
   return flush_much(s, err);
 }

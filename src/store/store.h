@@ -191,7 +191,7 @@ typedef struct {
   const char *kind;    /* "range" */
   const char *subject; /* what it is about: a spec and a machine hash, "<spec> on <hash>" */
   const char *text;
-  int64_t time_unix_ns; /* put: 0 = now */
+  int64_t time_unix_ns; /* put: 0 = now, or just after the newest of its subject this handle knows */
   const char *host;     /* filled when read */
 } hone_store_document;
 /* Buffers a copy, pending until flush, as append does. USAGE for more than 64 MiB. */
@@ -226,8 +226,9 @@ typedef struct {
 } hone_store_merger;
 hone_status hone_store_merge(hone_store *s, const char *from, hone_store_merger *out, hone_err *err);
 
-/* Renames damaged segments to <name>.damaged: nothing is thrown away, and the
- * store reads without complaint. `moved` may be NULL. */
+/* Verifies, then renames damaged segments to <name>.damaged: nothing is thrown away,
+ * and the store reads without complaint. IO when some cannot be read: these stay,
+ * for they may be whole. `moved` may be NULL. */
 hone_status hone_store_repair(hone_store *s, int *moved, hone_err *err);
 
 /* Identity of one evaluation, equal on every host (test vectors in the tests). */

@@ -289,8 +289,9 @@ hone_status hone_merge_count(const hone_store *s, const hone_part *part, int n, 
  * and messages are in a. */
 hone_status hone_merge_gather(const hone_store *s, const hone_part *part, int n, const uint64_t *key, int nkeys,
                               hone_arena *a, hone_found **out, int *nout, hone_err *err);
-/* b is the same outcome as a: adds its evidence to a. Call in order of evidence. */
-void hone_record_merge(hone_record *a, const hone_record *b, const hone_record *previous);
+/* b is the same outcome as a: adds its evidence to a. Call in order of evidence;
+ * *previous begins as a and is kept here: what was merged last. */
+void hone_record_merge(hone_record *a, const hone_record *b, hone_record *previous);
 void hone_record_copy(hone_arena *a, const hone_record *r, hone_record *out); /* schedule and message copied */
 
 #endif

@@ -5,8 +5,10 @@
 
 #include "store/store_int.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What one task's rows must agree with, row after row. */
 typedef struct {
@@ -94,10 +96,16 @@ static hone_status audit_segment(const hone_store *s, const hone_segment *g, hon
   return st;
 }
 
+/* Compacted away since the store was opened: no damage. */
+static bool is_gone(const hone_store *s, const char *file)
+{
+  return !s->only && faccessat(s->dir, file, F_OK, 0) != 0 && errno == ENOENT;
+}
+
 /* Takes a segment out of the snapshot. */
 static void set_aside(hone_store *s, int32_t i, const hone_err *why)
 {
-  hone_store_set_aside(s, s->segment[i]->file, why);
+  if (!is_gone(s, s->segment[i]->file)) hone_store_set_aside(s, s->segment[i]->file, why);
   hone_segment_fini(s->segment[i]);
   free(s->segment[i]);
   memmove(s->segment + i, s->segment + i + 1, (size_t)(--s->nsegments - i) * sizeof *s->segment);

@@ -29,11 +29,12 @@ typedef struct {
   int nsettled;
 } top;
 
-static bool is_new(const top *t, uint64_t key, const char *schedule)
+/* Adds a schedule to those met; false when it was there. Within a task it is the key. */
+static bool is_new(hone_pool *met, const char *schedule)
 {
-  for (int i = t->nhead; i-- > 0;)
-    if (t->head[i].key == key && !strcmp(t->head[i].r.schedule, schedule)) return false;
-  return true;
+  const int32_t before = met->n;
+  hone_pool_add(met, schedule);
+  return met->n > before;
 }
 
 static hone_status read_head(top *t, int most, hone_err *err)
@@ -41,11 +42,13 @@ static hone_status read_head(top *t, int most, hone_err *err)
   hone_merge *m = hone_merge_new(t->store, t->part, t->n);
   hone_merged x;
   hone_status st;
+  hone_pool met;
+  hone_pool_init(&met);
   t->nhead = 0;
   t->exhausted = true;
   t->head = hone_arena_alloc(t->arena, (size_t)most * sizeof *t->head);
   while ((st = hone_merge_next(m, &x, err)) == HONE_OK && x.r && !hone_record_failed(x.r)) {
-    if (!is_new(t, x.key, x.r->schedule)) continue;
+    if (!is_new(&met, x.r->schedule)) continue;
     if (t->nhead == most) {
       hone_record_copy(t->arena, x.r, &t->next);
       t->exhausted = false;
@@ -55,6 +58,7 @@ static hone_status read_head(top *t, int most, hone_err *err)
     f->key = x.key, f->rows = x.rows;
     hone_record_copy(t->arena, x.r, &f->r);
   }
+  hone_pool_fini(&met);
   hone_merge_free(m);
   return st;
 }
@@ -124,10 +128,8 @@ static int merge_outcomes(hone_found *f, int n)
     hone_found *first = &f[kept++];
     *first = f[i];
     hone_record previous = f[i].r;
-    for (run = 1; i + run < n && hone_outcome_cmp(&first->r, &f[i + run].r) == 0; run++) {
+    for (run = 1; i + run < n && hone_outcome_cmp(&first->r, &f[i + run].r) == 0; run++)
       hone_record_merge(&first->r, &f[i + run].r, &previous);
-      previous = f[i + run].r;
-    }
   }
   return kept;
 }
@@ -135,12 +137,12 @@ static int merge_outcomes(hone_found *f, int n)
 /* The upper median of the observations of one key, given in canonical order. */
 static hone_record choose(hone_found *f, int n)
 {
-  int64_t total = 0, below = 0;
+  unsigned __int128 total = 0, below = 0; /* each may be INT64_MAX */
   const int outcomes = merge_outcomes(f, n);
   int i = 0;
   for (int k = 0; k < outcomes; k++)
-    total += f[k].r.observations;
-  while (i < outcomes - 1 && (below += f[i].r.observations) <= total / 2)
+    total += (uint64_t)f[k].r.observations;
+  while (i < outcomes - 1 && (below += (uint64_t)f[i].r.observations) <= total / 2)
     i++;
   hone_record chosen = f[i].r;
   chosen.contested = outcomes > 1;

@@ -308,6 +308,36 @@ START_TEST(conflicting_evidence_is_kept_and_settled)
 }
 END_TEST
 
+/* Schedule 1: two evaluations, of the second a copy that stands for three; schedule 2
+ * the same with the copies the other way round. Schedule 3: a draw of the most there can be. */
+static void fill_copies(hone_store *s)
+{
+  static const struct {
+    int schedule;
+    int64_t cycles, time, observations;
+  } row[] = {{1, 100, 5, 1}, {1, 100, 6, 1}, {1, 100, 6, 3}, {2, 200, 5, 1},         {2, 200, 6, 3},
+             {2, 200, 6, 1}, {3, 10, 5, INT64_MAX}, {3, 300, 6, INT64_MAX}};
+  for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+    hone_record r = unit_record(1, row[i].schedule, row[i].cycles);
+    r.time_unix_ns = row[i].time, r.observations = row[i].observations, r.host = "elsewhere";
+    unit_append(s, r);
+  }
+}
+
+START_TEST(copies_count_as_the_one_that_stands_for_most)
+{
+  hone_store *s = written(fill_copies);
+  hone_err err = {0};
+  seen.n = 0;
+  unit_ok(hone_store_top(s, NULL, 5, unit_collect, &seen, &err), &err);
+  ck_assert_int_eq(seen.n, 3);
+  ck_assert(seen.r[0].cycles == 100 && seen.r[0].observations == 4);
+  ck_assert(seen.r[1].cycles == 200 && seen.r[1].observations == 4);
+  ck_assert_int_eq(seen.r[2].cycles, 300);
+  unit_close(s);
+}
+END_TEST
+
 /* 200 keys whose best observations come first in the stream but settle last. */
 static void fill_deceptive(hone_store *s)
 {
@@ -596,6 +626,7 @@ int main(void)
   tcase_add_test(c, a_visit_can_end_the_walk);
   tcase_add_test(c, top_equals_the_head_of_the_query);
   tcase_add_test(c, conflicting_evidence_is_kept_and_settled);
+  tcase_add_test(c, copies_count_as_the_one_that_stands_for_most);
   tcase_add_test(c, top_looks_beyond_keys_that_settle_late);
   tcase_add_test(c, renaming_changes_nothing);
   tcase_add_test(c, a_known_spec_is_shown_rather_than_none);

@@ -202,6 +202,53 @@ START_TEST(repair_moves_damaged_segments_aside)
 }
 END_TEST
 
+START_TEST(repair_throws_nothing_away)
+{
+  int moved;
+  hone_err err = {0};
+  fill(path_a, 0, 1);
+  hone_store *s = unit_open(path_a, HONE_STORE_WRITE);
+  for (int i = 0; i < 3; i++) { /* under one name, again and again */
+    fixture_save(fixture_path("a.hone/foreign.h5"), "x", (size_t)i + 1);
+    unit_ok(hone_store_refresh(s, &err), &err);
+    unit_ok(hone_store_repair(s, &moved, &err), &err);
+    ck_assert_int_eq(moved, 1);
+  }
+  ck_assert_int_eq(fixture_count(path_a, "foreign.h5.damaged"), 3);
+  unit_close(s);
+}
+END_TEST
+
+/* A file that cannot be opened now is no proof of damage. */
+START_TEST(repair_leaves_what_cannot_be_read)
+{
+  int moved;
+  hone_err err = {0};
+  fill(path_a, 0, 1);
+  ck_assert_int_eq(symlink("loop.h5", fixture_path("a.hone/loop.h5")), 0); /* to itself */
+  fixture_save(fixture_path("a.hone/foreign.h5"), "x", 1);
+  hone_store *s = unit_open(path_a, HONE_STORE_WRITE);
+  ck_assert_int_eq(hone_store_damaged_count(s), 2);
+  ck_assert_int_eq(hone_store_repair(s, &moved, &err), HONE_IO);
+  ck_assert_str_eq(err.code, "store.unreadable");
+  ck_assert_str_eq(err.file, "loop.h5");
+  ck_assert_int_eq(moved, 1);
+  ck_assert_int_eq(fixture_count(path_a, "loop.h5.damaged"), 0);
+  unit_close(s);
+}
+END_TEST
+
+START_TEST(what_was_compacted_away_is_not_damaged)
+{
+  hone_err err = {0};
+  fill(path_a, 0, 3);
+  hone_store *s = unit_open(path_a, HONE_STORE_READ);
+  compact(path_a, 0);
+  unit_ok(hone_store_verify(s, &err), &err);
+  unit_close(s);
+}
+END_TEST
+
 START_TEST(a_reader_of_removed_segments_is_told)
 {
   static unit_visits v;
@@ -292,6 +339,9 @@ int main(void)
   tcase_add_test(c, merging_copies_what_is_missing);
   tcase_add_test(c, a_partial_merge_is_an_error_with_counts);
   tcase_add_test(c, repair_moves_damaged_segments_aside);
+  tcase_add_test(c, repair_throws_nothing_away);
+  tcase_add_test(c, repair_leaves_what_cannot_be_read);
+  tcase_add_test(c, what_was_compacted_away_is_not_damaged);
   tcase_add_test(c, a_reader_of_removed_segments_is_told);
   tcase_add_test(c, kill_9_in_compaction_loses_and_repeats_nothing);
   suite_add_tcase(suite, c);

@@ -331,6 +331,27 @@ static int query_nonsense(void *arg)
   return !strcmp(err.code, "store.content") && !strcmp(err.file, "nonsense.h5") ? 0 : 4;
 }
 
+static int repair_nonsense(void *arg)
+{
+  int moved;
+  hone_err err = {0};
+  hone_store *s;
+  if (hone_store_open(arg, HONE_STORE_WRITE, &s, &err) != HONE_OK || hone_store_damaged_count(s) != 0) return 2;
+  return hone_store_repair(s, &moved, &err) == HONE_OK && moved == 1 ? 0 : 3;
+}
+
+/* Opening does not see it, reading every row does. */
+START_TEST(repair_finds_what_verify_finds)
+{
+  find_cycles(marked_cycles + 1, false)[7] = 0x77;
+  seal_again(good, good_bytes);
+  ck_assert_int_eq(mkdir(fixture_path("mend.hone"), 0777), 0);
+  fixture_save(fixture_path("mend.hone/nonsense.h5"), good, good_bytes);
+  ck_assert_int_eq(fixture_child(repair_nonsense, (void *)(uintptr_t)fixture_path("mend.hone"), 20), 0);
+  ck_assert_int_eq(fixture_count(fixture_path("mend.hone"), "nonsense.h5.damaged"), 1);
+}
+END_TEST
+
 START_TEST(a_query_never_follows_a_wild_index)
 {
   memset(find_cycles(marked_cycles + 2, false) + HOST_AT, 0x7f, 4);
@@ -363,6 +384,7 @@ int main(void)
   tcase_add_test(c, documents_with_a_hole_are_found);
   tcase_add_test(c, document_rows_that_point_nowhere_are_found);
   tcase_add_test(c, documents_out_of_order_are_found);
+  tcase_add_test(c, repair_finds_what_verify_finds);
   tcase_add_test(c, a_query_never_follows_a_wild_index);
   suite_add_tcase(suite, c);
   return unit_run(suite);

@@ -115,6 +115,26 @@ START_TEST(the_newest_counts_whatever_the_order)
 }
 END_TEST
 
+/* Of a host whose clock is years ahead; what is put by one who sees it counts. */
+START_TEST(a_clock_that_is_behind_hides_nothing)
+{
+  const int64_t ahead = INT64_C(4000000000000000000);
+  const hone_store_document future = {.kind = "k", .subject = "s", .text = "future", .time_unix_ns = ahead},
+                            other = {.kind = "k", .subject = "t", .text = "other", .time_unix_ns = ahead};
+  hone_err err = {0};
+  hone_store *s = unit_open(path_a, HONE_STORE_WRITE);
+  unit_ok(hone_store_put(s, &other, &err), &err);
+  unit_ok(hone_store_put(s, &future, &err), &err);
+  unit_put(s, "k", "s", "pending ones are seen");
+  unit_close(s);
+  check(path_a, NULL, "k|s|pending ones are seen\nk|t|other\n");
+  s = unit_open(path_a, HONE_STORE_WRITE);
+  unit_put(s, "k", "s", "stored ones are seen");
+  unit_close(s);
+  check(path_a, NULL, "k|s|stored ones are seen\nk|t|other\n");
+}
+END_TEST
+
 START_TEST(documents_of_one_instant_are_settled_alike)
 {
   const char *path[] = {path_a, path_b}, *text[] = {"x", "y"};
@@ -353,6 +373,7 @@ int main(void)
   tcase_add_test(c, documents_alone_make_a_segment);
   tcase_add_test(c, documents_share_the_segment_of_the_records);
   tcase_add_test(c, the_newest_counts_whatever_the_order);
+  tcase_add_test(c, a_clock_that_is_behind_hides_nothing);
   tcase_add_test(c, documents_of_one_instant_are_settled_alike);
   tcase_add_test(c, large_documents_survive_and_too_large_are_refused);
   tcase_add_test(c, one_large_document_does_not_widen_the_others);
