@@ -130,7 +130,7 @@ hone_space_walk *hone_space_walk_new(const hone_space *s);
 void hone_space_walk_free(hone_space_walk *w);
 /* False at the end (or after the point limit given by set_limit, see at_end). */
 bool hone_space_walk_next(hone_space_walk *w, int64_t *values);
-/* Stop after trying this many whole or cut assignments; 0: never. */
+/* Stop when more than this many whole or cut assignments would be tried; 0: never. */
 void hone_space_walk_set_limit(hone_space_walk *w, int64_t tried);
 bool hone_space_walk_at_end(const hone_space_walk *w); /* every point was visited */
 

@@ -46,6 +46,12 @@ static bool assign(hone_space_walk *w)
   return true;
 }
 
+/* Only one more than the limit stops: a space of as many points as the limit ends. */
+static bool beyond_limit(hone_space_walk *w)
+{
+  return w->stopped = w->limit > 0 && w->tried > w->limit;
+}
+
 /* Moves to the next complete assignment of which no due constraint is broken. */
 static bool advance(hone_space_walk *w)
 {
@@ -76,10 +82,7 @@ static bool advance(hone_space_walk *w)
       if (!hone_space_domain(w->s, i + 1, w->values, &w->domain[i + 1])) w->killed[HONE_REASON_OVERFLOW]++;
       w->tried += w->domain[i + 1].n == 0;
     }
-    if (w->limit > 0 && w->tried >= w->limit) {
-      w->stopped = true;
-      return false;
-    }
+    if (beyond_limit(w)) return false;
   }
   w->at_end = true;
   return false;
@@ -88,12 +91,9 @@ static bool advance(hone_space_walk *w)
 bool hone_space_walk_next(hone_space_walk *w, int64_t *values)
 {
   while (!w->at_end && !w->stopped) {
-    if (w->limit > 0 && w->tried >= w->limit) {
-      w->stopped = true;
-      break;
-    }
     if (!advance(w)) break;
     w->tried++;
+    if (beyond_limit(w)) break;
     hone_reason r = space_check_schedule(w->s, w->values, NULL);
     w->killed[r] += r != HONE_REASON_NONE;
     w->legal += r == HONE_REASON_NONE;

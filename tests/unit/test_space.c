@@ -294,6 +294,21 @@ START_TEST(contradictions_are_proven)
 }
 END_TEST
 
+START_TEST(the_limit_itself_is_counted)
+{
+  hone_space_count c;
+  ck_assert_int_eq(fixture_opaque(&f, 2, 1, 10, NULL), HONE_OK);
+  for (int limit = 99; limit <= 101; limit++) {
+    hone_space_count_run(f.s, limit, 1, &c);
+    ck_assert_str_eq(c.points, "100");
+    ck_assert_int_eq(c.counted, limit >= 100);
+    ck_assert_int_eq(c.legal, limit >= 100 ? 100 : -1);
+    hone_space_count_fini(&c);
+  }
+  fixture_close(&f);
+}
+END_TEST
+
 /* ---- drawing and moving ---- */
 
 static void expect_legal(const int64_t *values, const char *what, int i)
@@ -363,6 +378,7 @@ int main(void)
   tcase_add_test(t, mistakes_are_located);
   tcase_add_test(t, empty_domains_are_refused_by_name);
   tcase_add_test(t, contradictions_are_proven);
+  tcase_add_test(t, the_limit_itself_is_counted);
   tcase_add_test(t, moves_are_legal_and_distinct);
   tcase_add_test(t, drawing_repeats_by_seed);
   suite_add_tcase(s, t);
