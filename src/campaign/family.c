@@ -228,6 +228,7 @@ hone_status hone_family_run(const hone_family_task *task, hone_family_result *ou
   if (st == HONE_OK) st = steps(&f, err);
   if (st == HONE_INTERRUPTED) {
     out->status = HONE_TUNE_INTERRUPTED;
+    snprintf(out->reason, sizeof out->reason, "stopped by a signal; nothing is kept of a range before its end");
     out->nentries = 0;
     st = HONE_OK;
   }

@@ -36,13 +36,39 @@ static void forbid_worse(family *f)
 {
   for (int c = 0; c < f->members; c++)
     for (int64_t i = 0; i < f->n; i++)
-      if (f->by_default[i] >= 0 && family_cost(f, c, i) > f->by_default[i]) forbid(f, c, i);
+      if (!family_as_good(f, c, i)) forbid(f, c, i);
+}
+
+static bool is_served(const family *f, int64_t i)
+{
+  for (int c = 0; c < f->members; c++)
+    if (f->cost[(ptrdiff_t)c * f->n + i] >= 0) return true;
+  return false;
+}
+
+/* Where all are forbidden by now the best on the model may serve after all, for a
+ * shape without an entry is worse. */
+static void keep_served(family *f)
+{
+  for (int64_t i = 0; i < f->n; i++) {
+    int best;
+    if (is_served(f, i) || pool_best(f, i, 1, &best) == 0 || !family_as_good(f, best, i)) continue;
+    f->cost[(ptrdiff_t)best * f->n + i] = family_cost(f, best, i);
+  }
 }
 
 static int cover(const family *f, hone_cover_piece *piece, double *worst)
 {
   hone_cover_problem p = { .n = f->n, .candidates = f->members, .cost = f->cost, .reference = f->reference };
   return hone_cover_choose(&p, f->task->entries, f->floor, piece, worst);
+}
+
+/* The first shape that something is legal at and nothing may serve; -1: none. */
+static int64_t find_unserved(const family *f)
+{
+  for (int64_t i = 0; i < f->n; i++)
+    if (f->reference[i] >= 0 && !is_served(f, i)) return i;
+  return -1;
 }
 
 static void no_cover(family *f, int needed)
@@ -52,8 +78,16 @@ static void no_cover(family *f, int needed)
   out->entries_needed = needed;
   if (needed == 0) snprintf(out->reason, sizeof out->reason, "no legal schedule was found at any shape of the range");
   else
-    snprintf(out->reason, sizeof out->reason,
-             "%d entries cannot serve the range without being worse than the default somewhere; %d can", f->task->entries, needed);
+    snprintf(out->reason, sizeof out->reason, "%d %s cannot serve the range without being worse than the default somewhere; %d can",
+             f->task->entries, f->task->entries == 1 ? "entry" : "entries", needed);
+}
+
+static void unserved(family *f, int64_t i)
+{
+  hone_family_result *out = f->out;
+  out->status = HONE_TUNE_INFEASIBLE;
+  snprintf(out->reason, sizeof out->reason, "of the %d schedules tried everywhere none is legal and no worse than the default at %s=%lld",
+           f->members, out->size, (long long)(f->lo + i));
 }
 
 /* ---- who competes ----------------------------------------------------------- */
@@ -152,6 +186,7 @@ static verdict judge(const study *s, int piece, int k)
     if (x->piece != piece) continue;
     v.failed += x->failed[k];
     v.refuted += refuted(x, k);
+    v.unknown += x->sim[k] < 0 && !x->failed[k];
     if (x->sim[k] < 0) continue;
     v.samples++;
     v.margin = fmin(v.margin, margin_at(x, k));
@@ -162,10 +197,12 @@ static verdict judge(const study *s, int piece, int k)
   return v;
 }
 
-/* What cannot be compiled loses to all else, then what is slower than the default. */
+/* What cannot be compiled loses to all else, then what is slower than the default;
+ * and no program wins by being too long to simulate. */
 static bool better(const verdict *a, const verdict *b)
 {
   if (a->failed != b->failed) return a->failed < b->failed;
+  if (a->unknown > b->unknown) return false;
   double under_a = fmin(a->margin, 0), under_b = fmin(b->margin, 0);
   if (under_a > under_b || under_a < under_b) return under_a > under_b;
   return a->loss < b->loss;
@@ -188,6 +225,7 @@ static verdict worst_of(const verdict *v, int n)
   for (int k = 0; k < n; k++) {
     w.failed += v[k].failed;
     w.refuted += v[k].refuted;
+    w.unknown += v[k].unknown;
     w.samples += v[k].samples;
     w.margin = fmin(w.margin, v[k].margin);
     w.loss = fmax(w.loss, v[k].loss);
@@ -235,6 +273,7 @@ static hone_status forbid_refuted(family *f, const study *s, const hone_cover_pi
     for (int k = 0; k < s->list[x->piece].n && st == HONE_OK; k++)
       if (refuted(x, k)) st = forbid_refuted_at(f, x, s->list[x->piece].candidate[k], from, to, err);
   }
+  keep_served(f);
   return st;
 }
 
@@ -331,7 +370,9 @@ hone_status family_choose(family *f, hone_err *err)
 {
   choice best = choice_new(f->task->entries);
   forbid_worse(f);
-  hone_status st = take_turns(f, &best, err);
+  int64_t bare = find_unserved(f);
+  if (bare >= 0) unserved(f, bare);
+  hone_status st = bare >= 0 ? HONE_OK : take_turns(f, &best, err);
   if (st == HONE_OK) take(f, &best);
   free(best.verdict);
   f->piece = best.piece;

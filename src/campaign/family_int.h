@@ -39,7 +39,7 @@ typedef struct {
   hone_dimset moving; /* dims the range changes */
 
   /* The pool: schedules costed at every shape. */
-  int members, limit;
+  int members, limit; /* at most so many, and some more for shapes that nothing serves yet */
   hone_schedule *member;
   hone_hash *key;
   int64_t *cost;  /* [member * n + i]; negative: not allowed, and ~cost what it would be, -1 when not legal */
@@ -62,6 +62,13 @@ static inline int64_t family_cost(const family *f, int member, int64_t i)
   return c >= -1 ? c : ~c;
 }
 
+/* Legal at shape i, and no worse than its default. */
+static inline bool family_as_good(const family *f, int member, int64_t i)
+{
+  int64_t c = family_cost(f, member, i);
+  return c >= 0 && (f->by_default[i] < 0 || c <= f->by_default[i]);
+}
+
 /* ---- family_shape.c ---- */
 enum { SHAPE_MODEL = 0, SHAPE_SPACE = 1 };
 /* INFEASIBLE when no schedule can exist at shape i. */
@@ -75,9 +82,11 @@ hone_hash shape_cut(const family *f, const shape *x, const hone_schedule *s);
 hone_status shape_search(const family *f, const shape *x, uint64_t seed, int64_t budget, int nseeds, const hone_schedule *seeds,
                          finds *out, hone_err *err);
 
-/* Calls work(f, arg, i) for i < n in parallel, in pieces of fixed size; reports
- * progress and notices interrupts (INTERRUPTED) between them. Of several errors
- * the one with the lowest i is reported. */
+/* INTERRUPTED when a signal came; work of more than moments asks now and then. */
+hone_status family_go_on(const family *f, hone_err *err);
+/* Calls work(f, arg, i) for i < n in parallel until interrupted, in pieces of fixed
+ * size between which progress is reported. Of several errors the one with the
+ * lowest i is returned. */
 typedef hone_status (*family_work)(family *f, void *arg, int64_t i, hone_err *err);
 hone_status family_each(family *f, const char *step, int64_t n, family_work work, void *arg, hone_err *err);
 
@@ -87,6 +96,8 @@ void pool_fini(family *f);
 /* Adds a schedule found at x, as it is and with the tiles that are whole there
  * kept whole everywhere; forgets it when known or when the pool is full. */
 void pool_add(family *f, const shape *x, const hone_schedule *s);
+/* From now on the pool takes what must be in it. */
+void pool_use_reserve(family *f);
 /* Costs the members from `first` on at every shape; lowers the reference. */
 hone_status pool_cost(family *f, int first, hone_err *err);
 /* The best members at shape i, cheapest first; returns how many. */

@@ -11,7 +11,7 @@
 #include "base/checked.h"
 #include "campaign/family_int.h"
 
-enum { MOST_MEMBERS = 1024, MOST_CELLS = 1 << 24 }; /* 128 MiB of costs */
+enum { MOST_MEMBERS = 1024, MOST_CELLS = 1 << 24, RESERVE_SHARE = 8 }; /* 128 MiB of costs, and an eighth */
 
 /* Dims whose extents differ between the ends; all when the low end has no problem. */
 static void find_moving(family *f)
@@ -29,10 +29,16 @@ hone_status pool_init(family *f, hone_err *err)
   if (st != HONE_OK) return st;
   find_moving(f);
   f->limit = (int)hone_min64(MOST_MEMBERS, MOST_CELLS / f->n);
-  f->member = hone_heap_alloc((size_t)f->limit, sizeof *f->member);
-  f->key = hone_heap_alloc((size_t)f->limit, sizeof *f->key);
-  f->cost = hone_heap_alloc((size_t)f->limit * (size_t)f->n, sizeof *f->cost);
+  size_t room = (size_t)(f->limit + f->limit / RESERVE_SHARE);
+  f->member = hone_heap_alloc(room, sizeof *f->member);
+  f->key = hone_heap_alloc(room, sizeof *f->key);
+  f->cost = hone_heap_alloc(room * (size_t)f->n, sizeof *f->cost);
   return HONE_OK;
+}
+
+void pool_use_reserve(family *f)
+{
+  f->limit += f->limit / RESERVE_SHARE;
 }
 
 void pool_fini(family *f)

@@ -11,6 +11,9 @@
  * 5. The check: full searches at random shapes. While they find much better
  *    schedules, those join the pool and other shapes are checked.
  *
+ * 6. The default, or else the find, of shapes at which the pool still has nothing
+ *    that may serve.
+ *
  * So a figure exists of how far the reference may be from the optimum: what the
  * last check found (the bound of each shape gives another). */
 #include "config.h"
@@ -69,18 +72,40 @@ static double gain_over(int64_t known, int64_t cycles)
 
 /* ---- defaults --------------------------------------------------------------- */
 
+/* Of one shape: its default, where by_default says that there is one, and its dims. */
+typedef struct {
+  hone_schedule schedule;
+  int64_t extent[HONE_MAX_DIMS];
+} start;
+
+/* An entry's schedule is written for its largest shape and cut to the others. */
+static hone_status check_growing(const family *f, const start *list, hone_err *err)
+{
+  for (int64_t i = 1; i < f->n; i++) {
+    if (f->hole[i - 1] || f->hole[i]) continue;
+    for (int d = 0; d < f->top->op.ndims; d++)
+      if (list[i].extent[d] < list[i - 1].extent[d])
+        return hone_err_set(err, HONE_USAGE, "range.shrinks", "dim %s shrinks from %lld to %lld as %s grows to %lld; a range needs dims that do not",
+                            f->top->op.dim[d].name, (long long)list[i - 1].extent[d], (long long)list[i].extent[d], f->out->size,
+                            (long long)(f->lo + i));
+  }
+  return HONE_OK;
+}
+
 static hone_status take_default(family *f, void *arg, int64_t i, hone_err *err)
 {
-  hone_schedule *list = arg, cut;
+  start *list = arg;
+  hone_schedule cut;
   shape *x = NULL;
   hone_bound bound = { 0 };
   hone_status st = shape_new(f, i, SHAPE_MODEL, &x, err);
   f->hole[i] = st == HONE_INFEASIBLE;
   if (st != HONE_OK) return f->hole[i] ? HONE_OK : st;
+  for (int d = 0; d < x->op.ndims; d++) list[i].extent[d] = x->op.dim[d].extent;
   st = hone_bound_cycles(&x->op, f->task->machine, &bound, err);
   f->bound[i] = bound.cycles;
-  if (st == HONE_OK && hone_schedule_default(&x->op, f->task->machine, &list[i], NULL) == HONE_OK) {
-    f->by_default[i] = shape_cost(f, x, &list[i], &cut);
+  if (st == HONE_OK && hone_schedule_default(&x->op, f->task->machine, &list[i].schedule, NULL) == HONE_OK) {
+    f->by_default[i] = shape_cost(f, x, &list[i].schedule, &cut);
     f->reference[i] = f->by_default[i];
   }
   shape_free(x);
@@ -90,14 +115,15 @@ static hone_status take_default(family *f, void *arg, int64_t i, hone_err *err)
 /* From the largest shape down, for there one member stands for many shapes. */
 static hone_status add_defaults(family *f, hone_err *err)
 {
-  hone_schedule *list = hone_heap_alloc((size_t)f->n, sizeof *list);
+  start *list = hone_heap_alloc((size_t)f->n, sizeof *list);
   hone_status st = family_each(f, "defaults", f->n, take_default, list, err);
+  if (st == HONE_OK) st = check_growing(f, list, err);
   f->out->counts.evaluated += f->n;
   for (int64_t i = f->n - 1; i >= 0 && st == HONE_OK && f->members < MOST_DEFAULTS; i--) {
     shape *x = NULL;
     if (f->by_default[i] < 0) continue;
     st = shape_new(f, i, SHAPE_MODEL, &x, err);
-    if (st == HONE_OK) pool_add(f, x, &list[i]);
+    if (st == HONE_OK) pool_add(f, x, &list[i].schedule);
     shape_free(x);
   }
   free(list);
@@ -323,6 +349,34 @@ static hone_status check(family *f, hone_err *err)
   return st;
 }
 
+/* ---- shapes nothing serves yet ---------------------------------------------- */
+
+static bool may_be_served(const family *f, int64_t i)
+{
+  for (int c = 0; c < f->members; c++)
+    if (family_as_good(f, c, i)) return true;
+  return f->reference[i] < 0;
+}
+
+/* From the largest shape down, one at a time, for one may serve many. */
+static hone_status serve_all(family *f, hone_err *err)
+{
+  hone_status st = HONE_OK;
+  pool_use_reserve(f);
+  for (int64_t i = f->n - 1; i >= 0 && st == HONE_OK; i--) {
+    if (may_be_served(f, i)) continue;
+    int first = f->members;
+    shape *x = NULL;
+    hone_schedule s = f->found_schedule[i];
+    st = shape_new(f, i, SHAPE_MODEL, &x, err);
+    if (st == HONE_OK && f->by_default[i] >= 0) st = hone_schedule_default(&x->op, f->task->machine, &s, err);
+    if (st == HONE_OK) pool_add(f, x, &s);
+    if (st == HONE_OK) st = pool_cost(f, first, err);
+    shape_free(x);
+  }
+  return st;
+}
+
 hone_status family_reference(family *f, hone_err *err)
 {
   hone_status st = add_defaults(f, err);
@@ -332,5 +386,6 @@ hone_status family_reference(family *f, hone_err *err)
   if (st == HONE_OK) st = family_each(f, "search near the pool", f->n, search_near, NULL, err);
   if (st == HONE_OK) st = join_finds(f, err);
   if (st == HONE_OK) st = check(f, err);
+  if (st == HONE_OK) st = serve_all(f, err);
   return st;
 }

@@ -10,7 +10,7 @@
 #include "base/checked.h"
 #include "campaign/family_int.h"
 
-enum { PIECE = 64 }; /* shapes between two looks at the interrupt */
+enum { PIECE = 64 }; /* shapes between two reports */
 
 void shape_free(shape *x)
 {
@@ -31,6 +31,7 @@ hone_status shape_new(const family *f, int64_t i, int with, shape **out, hone_er
   if (st == HONE_OK) st = hone_params_new(&x->op, t->machine, &x->params, err);
   if (st == HONE_OK && with == SHAPE_SPACE) st = hone_space_new(&x->op, t->machine, &x->params, t->space, t->nspace, &x->space, err);
   if (st == HONE_OK) st = hone_model_new(&x->op, t->machine, &x->model, err);
+  if (st != HONE_OK && st != HONE_INFEASIBLE) hone_err_hint(err, "at %s=%lld of the range", f->out->size, (long long)(f->lo + i));
   if (st != HONE_OK) shape_free(x);
   else *out = x;
   return st;
@@ -88,13 +89,14 @@ static hone_result judge(const family *f, const shape *x, const hone_schedule *s
   return r;
 }
 
-static void ask_and_tell(const family *f, const shape *x, hone_strategy *strategy, int batch, int64_t budget, finds *out)
+static hone_status ask_and_tell(const family *f, const shape *x, hone_strategy *strategy, int batch, int64_t budget, finds *out, hone_err *err)
 {
   int width = hone_space_parameters(x->space);
   int64_t *values = hone_heap_alloc((size_t)batch * (size_t)(width + 1), sizeof *values);
   hone_result *result = hone_heap_alloc((size_t)batch, sizeof *result);
   hone_ask ask = HONE_ASK_MORE;
-  while (ask == HONE_ASK_MORE && out->evaluated < budget) {
+  hone_status st = HONE_OK;
+  while (ask == HONE_ASK_MORE && out->evaluated < budget && (st = family_go_on(f, err)) == HONE_OK) {
     int n = hone_strategy_ask(strategy, (int)hone_min64(batch, budget - out->evaluated), values, &ask);
     for (int i = 0; i < n; i++) {
       hone_schedule s;
@@ -105,6 +107,7 @@ static void ask_and_tell(const family *f, const shape *x, hone_strategy *strateg
   }
   free(result);
   free(values);
+  return st;
 }
 
 hone_status shape_search(const family *f, const shape *x, uint64_t seed, int64_t budget, int nseeds, const hone_schedule *seeds,
@@ -129,9 +132,9 @@ hone_status shape_search(const family *f, const shape *x, uint64_t seed, int64_t
     hone_result r = judge(f, x, &seeds[i], out);
     hone_strategy_seed(strategy, values, &r);
   }
-  ask_and_tell(f, x, strategy, t->batch, budget, out);
+  st = ask_and_tell(f, x, strategy, t->batch, budget, out, err);
   hone_strategy_free(strategy);
-  return HONE_OK;
+  return st;
 }
 
 /* ---- every shape ------------------------------------------------------------ */
@@ -157,6 +160,12 @@ static void report(const family *f, const char *step, const struct timespec *beg
   hone_text_fini(&label);
 }
 
+hone_status family_go_on(const family *f, hone_err *err)
+{
+  if (!f->task->interrupted || !*f->task->interrupted) return HONE_OK;
+  return hone_err_set(err, HONE_INTERRUPTED, "tune.interrupted", "interrupted");
+}
+
 hone_status family_each(family *f, const char *step, int64_t n, family_work work, void *arg, hone_err *err)
 {
   struct timespec begin;
@@ -166,14 +175,11 @@ hone_status family_each(family *f, const char *step, int64_t n, family_work work
   for (int64_t from = 0; from < n && st == HONE_OK; from += PIECE) {
     int m = (int)hone_min64(PIECE, n - from);
     report(f, step, &begin, from, n);
-    if (f->task->interrupted && *f->task->interrupted) {
-      st = hone_err_set(err, HONE_INTERRUPTED, "tune.interrupted", "interrupted");
-      break;
-    }
 #pragma omp parallel for schedule(dynamic, 1)
     for (int i = 0; i < m; i++) {
       hone_err_init(&each[i]);
-      each[i].status = work(f, arg, from + i, &each[i]);
+      each[i].status = family_go_on(f, &each[i]);
+      if (each[i].status == HONE_OK) each[i].status = work(f, arg, from + i, &each[i]);
     }
     for (int i = 0; i < m && st == HONE_OK; i++) {
       if (each[i].status == HONE_OK) continue;

@@ -24,7 +24,7 @@ typedef struct {
 
 typedef struct {
   int chosen; /* place in the shortlist */
-  int samples, failed, refuted;
+  int samples, failed, refuted, unknown; /* unknown: too long to simulate */
   double loss, margin; /* the most, the least; -1 and NaN: not known */
   int64_t loss_at;
 } verdict;

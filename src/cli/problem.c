@@ -253,7 +253,10 @@ static hone_status load_operator(const cli_run *r, cli_problem *out, const pairs
   }
   if (st != HONE_OK) return st;
   for (int i = 0; i < option->n; i++) opts[i] = (hone_operator_option){ option->name[i], option->value[i] };
-  return hone_operator_load(out->operator_path, sizes, size->n, formats, nformats, opts, option->n, &out->op, err);
+  st = hone_operator_load(out->operator_path, sizes, size->n, formats, nformats, opts, option->n, &out->op, err);
+  if (st == HONE_INPUT && range && range->name[0] && !err->hint[0])
+    hone_err_hint(err, "at %s=%lld of the range", range->name, (long long)range->hi);
+  return st;
 }
 
 hone_status cli_machine_load(const cli_run *r, cli_problem *out, hone_err *err)

@@ -224,7 +224,7 @@ static hone_status report(cli_run *r, cli_problem *p, const hone_family_task *ta
   hone_text_add(&r->out, "%s on %s\n", task->label, task->machine->name);
   hone_text_add(&r->out, "%-11s %s: %s\n", "status", hone_tune_status_word(x->status), x->reason[0] ? x->reason : hone_tune_status_text(x->status));
   if (x->status == HONE_TUNE_INTERRUPTED) {
-    cli_warn(r, "tune.interrupted", "interrupted; nothing was kept of the range, the same command starts again");
+    cli_warn(r, "tune.interrupted", "interrupted; the same command starts again");
     return HONE_OK;
   }
   if (x->nentries == 0) return HONE_OK;

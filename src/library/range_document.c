@@ -145,14 +145,14 @@ static bool find_anchor(range *r, library_draft_family *f, const range_entry *e,
   return false;
 }
 
-static hone_status parse_schedule(const range_entry *e, const library_shape *x, hone_schedule *out, hone_err *err)
+static hone_status parse_schedule(const range *r, const range_entry *e, const library_shape *x, hone_schedule *out, hone_err *err)
 {
   hone_status st = hone_schedule_parse(&x->op, x->machine, &x->params, e->schedule, out, err);
   if (st != HONE_OK) return st;
   int64_t now = library_shape_cost(x, out);
   if (now == e->model_cycles) return HONE_OK;
   return hone_err_set(err, HONE_INPUT, "library.stale", "%lld cycles on the model at %s=%lld now, %lld when it was recorded", (long long)now,
-                      x->op.spec.size[0].name, (long long)e->at, (long long)e->model_cycles);
+                      text_of(r->root, "size"), (long long)e->at, (long long)e->model_cycles);
 }
 
 static hone_status take_entry(range *r, const range_entry *e, hone_err *err)
@@ -161,7 +161,7 @@ static hone_status take_entry(range *r, const range_entry *e, hone_err *err)
   hone_schedule s;
   int64_t size[HONE_MAX_SIZES];
   hone_status st = shape_at(r, e->at, &x, err);
-  if (st == HONE_OK) st = parse_schedule(e, x, &s, err);
+  if (st == HONE_OK) st = parse_schedule(r, e, x, &s, err);
   if (st == HONE_OK) {
     library_draft_family *f = library_draft_find_family(r->d, x, r->path);
     const int axis = hone_spec_find_size(&f->spec, r->spec.size[r->axis].name);

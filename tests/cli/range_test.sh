@@ -64,6 +64,19 @@ for command in explain compile simulate "space show"; do
   # shellcheck disable=SC2086
   expect_error 2 size.range "$command" hone $command $problem --size m=1..48,n=24,k=40
 done
+cat > "$work/window.yaml" << 'EOF'
+operator:
+  name: window
+  sizes: {w: {}, r: {}, k: {}}
+  dims: {x: w - r + 1, k: k}
+  tensors:
+    I: {role: input, axes: [w - r + 1, k], format: dtype}
+    F: {role: input, axes: [k], format: dtype}
+    O: {role: output, axes: [w - r + 1], format: dtype}
+  stages:
+    - {name: product, kind: contract, write: "O[x]", read: ["I[x,k]", "F[k]"]}
+EOF
+sed 's|w - r + 1|r / 2|; s/name: window/name: half/' "$work/window.yaml" > "$work/half.yaml"
 # shellcheck disable=SC2086
 {
   expect_error 2 range.one "two ranges" hone tune $problem --size m=1..48,n=1..24,k=40
@@ -72,6 +85,11 @@ done
   expect_error 2 size.range "from zero" hone tune $problem --size m=0..4,n=24,k=40
   expect_error 2 range.option "space" hone tune $problem --size m=1..4,n=24,k=40 --space x.yaml
   expect_error 2 range.option "time" hone tune $problem --size m=1..4,n=24,k=40 --time 1
+  expect_error 2 range.shrinks "a dim that shrinks" hone tune --data "$top" --operator "$work/window.yaml" --dtype bf16 --machine teaching --size w=20,r=1..9,k=8
+  expect_error 2 operator.range "no operator at the end" hone tune --data "$top" --operator "$work/window.yaml" --dtype bf16 --machine teaching --size w=20,r=1..21,k=8
+  grep -q 'at r=21 of the range' "$work/err" || fail "no operator at the end: stderr does not say where"
+  expect_error 2 operator.expression "no operator within" hone tune --data "$top" --operator "$work/half.yaml" --dtype bf16 --machine teaching --size w=1,r=2..4,k=8
+  grep -q 'at r=3 of the range' "$work/err" || fail "no operator within: stderr does not say where"
   expect_error 2 range.entries "entries" hone tune $problem --size m=4,n=24,k=40 --entries 4
 }
 finish

@@ -239,6 +239,30 @@ START_TEST(a_model_only_machine_gives_model_evidence)
 }
 END_TEST
 
+/* Simulation refutes much when budgets are small; still no shape is left without an
+ * entry, whichever candidates it took away. */
+START_TEST(every_shape_has_an_entry)
+{
+  static const char *const family[] = { "matmul --size m=17,n=1..120,k=40 --dtype bf16", "matmul --size b=1..70,m=5,n=24,k=16 --dtype bf16",
+                                        "matmul --size m=9,n=24,k=1..150 --dtype bf16" };
+  for (int i = 0; i < 3; i++)
+    for (int budget = 1; budget <= 10; budget += 9) {
+      hone_spec spec;
+      hone_family_result x;
+      hone_family_task t = set_up(family[i], &spec);
+      int64_t cycles[150];
+      t.budget = budget;
+      t.seed = 1;
+      t.batch = 64;
+      t.entries = 100;
+      OK(hone_family_run(&t, &x, &err));
+      ck_assert_int_eq(x.nholes, 0);
+      check_entries(&spec, &x, cycles);
+      hone_family_result_fini(&x);
+    }
+}
+END_TEST
+
 static volatile sig_atomic_t stop;
 
 static void stop_soon(void *arg, const hone_tune_progress *p)
@@ -247,6 +271,29 @@ static void stop_soon(void *arg, const hone_tune_progress *p)
   static int calls;
   if (++calls == 4) stop = 1;
 }
+
+/* Searches longer than anyone waits for end, too. */
+static void stop_in_search(void *arg, const hone_tune_progress *p)
+{
+  (void)arg;
+  stop = strstr(p->label, "full search") != NULL;
+}
+
+START_TEST(an_interrupt_ends_a_search)
+{
+  hone_spec spec;
+  hone_family_result x;
+  hone_family_task t = set_up("matmul --size m=1..20,n=24,k=40 --dtype bf16", &spec);
+  stop = 0;
+  t.strategy = hone_strategy_find("random");
+  t.budget = INT64_MAX / 2;
+  t.interrupted = &stop;
+  t.progress = stop_in_search;
+  OK(hone_family_run(&t, &x, &err));
+  ck_assert_int_eq(x.status, HONE_TUNE_INTERRUPTED);
+  hone_family_result_fini(&x);
+}
+END_TEST
 
 START_TEST(an_interrupt_ends_it)
 {
@@ -385,7 +432,9 @@ int main(void)
   tcase_add_test(c, an_entry_each_loses_nothing);
   tcase_add_test(c, more_entries_lose_no_more);
   tcase_add_test(c, a_model_only_machine_gives_model_evidence);
+  tcase_add_test(c, every_shape_has_an_entry);
   tcase_add_test(c, an_interrupt_ends_it);
+  tcase_add_test(c, an_interrupt_ends_a_search);
   tcase_add_test(c, what_is_no_family_is_refused);
   tcase_add_test(c, the_store_gets_entries_and_document);
   tcase_add_test(c, cutting_twice_is_cutting_once);
