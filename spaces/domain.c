@@ -99,16 +99,37 @@ bool hone_domain_push(hone_domain *d, int64_t value)
   return true;
 }
 
-static int compare(const void *a, const void *b)
+/* Where the ascending run that begins at i ends. */
+static int64_t run_end(const int64_t *v, int64_t n, int64_t i)
 {
-  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-  return (x > y) - (x < y);
+  while (++i < n && v[i - 1] <= v[i]) continue;
+  return i;
 }
 
+/* Merges runs two by two from one list into another; how many are there then. */
+static int64_t merge_runs(const int64_t *from, int64_t n, int64_t *to)
+{
+  int64_t runs = 0;
+  for (int64_t i = 0; i < n; runs++) {
+    int64_t a = i, middle = run_end(from, n, a), b = middle, end = middle < n ? run_end(from, n, middle) : n;
+    while (i < end) to[i++] = b == end || (a < middle && from[a] <= from[b]) ? from[a++] : from[b++];
+  }
+  return runs;
+}
+
+/* What the items of a clause list are a few ascending runs, and a general sort of
+ * them took a fifth of a search's time: so runs are merged. */
 void hone_domain_sort(hone_domain *d)
 {
-  int64_t n = 0;
-  if (d->n > 1) qsort(d->own, (size_t)d->n, sizeof *d->own, compare);
+  int64_t n = 0, *spare = NULL, runs = 2;
+  if (run_end(d->own, d->n, 0) < d->n) spare = hone_heap_alloc((size_t)d->capacity, sizeof *spare);
+  while (spare && runs > 1) {
+    int64_t *from = d->own;
+    runs = merge_runs(from, d->n, spare);
+    d->list = d->own = spare;
+    spare = from;
+  }
+  free(spare);
   for (int64_t i = 0; i < d->n; i++)
     if (n == 0 || d->own[i] != d->own[n - 1]) d->own[n++] = d->own[i];
   d->n = n;

@@ -49,6 +49,36 @@ START_TEST(items)
 END_TEST
 
 /* t is kept exactly when no smaller tile makes as few trips. */
+static int ascending(const void *a, const void *b)
+{
+  int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+  return (x > y) - (x < y);
+}
+
+/* Random lists, from a few long runs to none, against qsort. */
+START_TEST(sorting)
+{
+  hone_domain d = {0};
+  hone_rng rng;
+  hone_rng_init(&rng, 1);
+  for (int64_t n = 0; n < 200; n++) {
+    int64_t want[200], run = 1 + hone_rng_below(&rng, 40), kept = 0;
+    hone_domain_clear(&d);
+    for (int64_t i = 0; i < n; i++) {
+      want[i] = i % run ? want[i - 1] + hone_rng_below(&rng, 3) : hone_rng_below(&rng, 100) - 50;
+      ck_assert(hone_domain_push(&d, want[i]));
+    }
+    if (n > 0) qsort(want, (size_t)n, sizeof *want, ascending);
+    for (int64_t i = 0; i < n; i++)
+      if (i == 0 || want[i] != want[i - 1]) want[kept++] = want[i];
+    hone_domain_sort(&d);
+    expect_list(&d, want, kept);
+    ck_assert(hone_domain_push(&d, 1000)); /* the list is still its own */
+  }
+  hone_domain_fini(&d);
+}
+END_TEST
+
 START_TEST(quotients_by_definition)
 {
   hone_domain d = {0};
@@ -204,6 +234,7 @@ int main(void)
   Suite *s = suite_create("domain");
   TCase *t = tcase_create("domain");
   tcase_add_test(t, items);
+  tcase_add_test(t, sorting);
   tcase_add_test(t, quotients_by_definition);
   tcase_add_test(t, quotients_from);
   tcase_add_test(t, senseless_fields_are_refused);
