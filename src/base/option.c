@@ -122,11 +122,13 @@ static hone_status parse_option(const parse *p, int argc, char **argv, int *next
 
 static hone_status finish(const parse *p)
 {
+  const int help = find_row(p, "help", 4);
+  const bool asked = help >= 0 && p->values[help].given; /* for help: nothing else is required then */
   for (int i = 0; i < p->n; i++) {
     const hone_option *row = &p->rows[i];
     hone_option_value *v = &p->values[i];
     hone_status s = HONE_OK;
-    if (!v->given && row->required) {
+    if (!v->given && row->required && !asked) {
       hone_err_set(p->err, HONE_USAGE, "option.missing", "--%s is required", row->name);
       hone_err_hint(p->err, "%s", row->help);
       return HONE_USAGE;

@@ -31,7 +31,7 @@ typedef struct {
 } hone_option_value;
 
 /* values[i] belongs to rows[i]. Unknown options offer the nearest name. Accepts
- * --name value and --name=value. Positional arguments are refused unless
+ * --name value and --name=value. With --help nothing is required. Positional arguments are refused unless
  * npositional is not NULL. Caller ends with hone_options_fini. */
 hone_status hone_options_parse(const hone_option *rows, int n, int argc, char **argv, hone_option_value *values,
                                const char **positional, int max_positional, int *npositional, hone_err *err);

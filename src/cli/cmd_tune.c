@@ -8,6 +8,7 @@
 #include <omp.h>
 #endif
 
+#include "base/checked.h"
 #include "campaign/family.h"
 #include "cli/tune_int.h"
 
@@ -136,7 +137,8 @@ static void check_capacity(cli_run *r, const cli_problem *p)
   int64_t need = 0;
   for (int t = 0; t < p->op.ntensors; t++) {
     if (p->op.tensor[t].role == HONE_ROLE_INTERMEDIATE) continue;
-    need += hone_format_bytes(p->op.tensor[t].format, hone_tensor_elements(&p->op, t));
+    int64_t bytes = hone_format_bytes(p->op.tensor[t].format, hone_tensor_elements(&p->op, t));
+    if (!hone_checked_add(need, bytes, &need)) need = INT64_MAX;
   }
   int64_t have = p->machine.memory[0].capacity_bytes;
   if (need <= have) return;

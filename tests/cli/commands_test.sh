@@ -21,12 +21,13 @@ expect 0 "version" hone --version && grep -q '^formats ' "$work/out" || fail "ve
 expect 0 "version" hone --version --json && has version libraries.hdf5 evaluators.model formats.store compiler flags
 json --schema "$top/data/schema/version.schema.json" "$work/out" || fail "version: not as its schema says"
 expect 0 "help" hone help
-for command in tune explain compile simulate space store machine help; do
-  grep -q "^  $command " "$work/out" || fail "help: does not list $command"
+cp "$work/out" "$work/overview"
+for command in $(sed -n 's/^HONE_COMMAND(\(.*\))$/\1/p' "$top/src/cli/command.def"); do
+  grep -q "^  $command " "$work/overview" || fail "help: does not list $command"
+  expect 0 "$command --help" hone "$command" --help && cp "$work/out" "$work/option" && expect 0 "help $command" hone help "$command" &&
+    { cmp -s "$work/option" "$work/out" || fail "$command: --help and help differ"; }
 done
 expect 0 "help tune" hone help tune && grep -q -- '--budget N' "$work/out" || fail "help tune: --budget"
-expect 0 "tune --help" hone tune --help && cp "$work/out" "$work/option" && expect 0 "help tune" hone help tune &&
-  { cmp -s "$work/option" "$work/out" || fail "--help and help differ"; }
 expect 2 "no command" hone
 
 # space. shellcheck disable=SC2086 (several words, here and below)
