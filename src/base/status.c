@@ -30,6 +30,13 @@ void hone_err_init(hone_err *err)
   if (err) memset(err, 0, sizeof *err);
 }
 
+/* Names and values in a message come from files: none may move the cursor or break the line. */
+static void tame(char *text, const char *allowed)
+{
+  for (char *p = text; *p; p++)
+    if (((unsigned char)*p < ' ' || *p == 0x7f) && !strchr(allowed, *p)) *p = '?';
+}
+
 hone_status hone_err_set(hone_err *err, hone_status s, const char *code, const char *fmt, ...)
 {
   if (!err) return s;
@@ -40,6 +47,7 @@ hone_status hone_err_set(hone_err *err, hone_status s, const char *code, const c
   vsnprintf(message, sizeof message, fmt, ap);
   va_end(ap);
   snprintf(stable, sizeof stable, "%s", code);
+  tame(message, "");
   hone_err_init(err);
   err->status = s;
   memcpy(err->message, message, sizeof message);
@@ -64,6 +72,7 @@ void hone_err_path(hone_err *err, const char *fmt, ...)
   va_start(ap, fmt);
   vsnprintf(err->path, sizeof err->path, fmt, ap);
   va_end(ap);
+  tame(err->path, "");
 }
 
 void hone_err_hint(hone_err *err, const char *fmt, ...)
@@ -73,6 +82,7 @@ void hone_err_hint(hone_err *err, const char *fmt, ...)
   va_start(ap, fmt);
   vsnprintf(err->hint, sizeof err->hint, fmt, ap);
   va_end(ap);
+  tame(err->hint, "\n"); /* an expression and a caret under it */
 }
 
 int hone_err_print(const hone_err *err, char *buf, int n)

@@ -20,7 +20,8 @@ typedef enum {
 #define HONE_PRINTF(f, a) __attribute__((format(printf, f, a)))
 
 /* A diagnostic: everything a person or a program needs to act on it. Texts are
- * truncated to their buffers, never overflow, of `file` the beginning. `line` and `column` are 1-based,
+ * truncated to their buffers, never overflow, of `file` the beginning; control
+ * characters become '?'. `line` and `column` are 1-based,
  * 0 where unknown. `path` is a field path such as memories[1].capacity. */
 typedef struct {
   hone_status status;

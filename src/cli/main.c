@@ -120,12 +120,14 @@ static void put_error(const hone_err *err)
 void cli_warn(cli_run *r, const char *code, const char *fmt, ...)
 {
   char message[512];
+  hone_err e; /* makes the text fit for a terminal */
   va_list ap;
   va_start(ap, fmt);
   vsnprintf(message, sizeof message, fmt, ap);
   va_end(ap);
+  hone_err_set(&e, HONE_INPUT, code, "%s", message);
   if (!r->warnings) r->warnings = json_array();
-  json_array_append_new(r->warnings, json_pack("{s:s, s:o}", "code", code, "message", cli_json_string(message)));
+  json_array_append_new(r->warnings, json_pack("{s:s, s:o}", "code", code, "message", cli_json_string(e.message)));
 }
 
 static void put_warnings(cli_run *r)

@@ -50,6 +50,18 @@ START_TEST(print_says_what_is_known)
 }
 END_TEST
 
+START_TEST(names_from_files_cannot_drive_a_terminal)
+{
+  hone_err e;
+  hone_err_set(&e, HONE_INPUT, "x.y", "no '%s'", "a\nb\033[2J\x7f \xc3\xa9");
+  hone_err_path(&e, "a.%s", "\rb");
+  hone_err_hint(&e, "x%s\n ^", "\t");
+  ck_assert_str_eq(e.message, "no 'a?b?[2J? \xc3\xa9'");
+  ck_assert_str_eq(e.path, "a.?b");
+  ck_assert_str_eq(e.hint, "x?\n ^");
+}
+END_TEST
+
 START_TEST(set_clears_and_may_quote_itself)
 {
   hone_err err;
@@ -104,6 +116,7 @@ int main(void)
   tcase_add_test(c, table_gives_names_and_exit_codes);
   tcase_add_test(c, print_says_what_is_known);
   tcase_add_test(c, set_clears_and_may_quote_itself);
+  tcase_add_test(c, names_from_files_cannot_drive_a_terminal);
   tcase_add_test(c, null_is_allowed);
   tcase_add_test(c, long_texts_are_cut);
   suite_add_tcase(suite, c);
