@@ -38,7 +38,8 @@ struct hone_tree {
   bool block;
   int n;
   hone_tree **child;  /* block */
-  const char **text;  /* value: n of them */
+  const char **text;  /* value: n of them, more or less than one in a list only */
+  bool list;
   hone_quantity *quantity; /* value: filled in by the loader */
   const char *source; /* NULL: none given */
   bool assumed;

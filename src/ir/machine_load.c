@@ -25,6 +25,9 @@ static hone_status take_name(const hone_tree *t, const char *text, char out[HONE
 {
   if (strlen(text) >= HONE_MAX_NAME)
     return hone_tree_err(t, err, HONE_INPUT, "machine.name", "'%s' is longer than %d characters", text, HONE_MAX_NAME - 1);
+  for (const char *p = text; *p; p++)
+    if ((unsigned char)*p < ' ' || *p == 0x7f)
+      return hone_tree_err(t, err, HONE_INPUT, "machine.name", "'%s' has a control character", text);
   snprintf(out, HONE_MAX_NAME, "%s", text);
   return HONE_OK;
 }
@@ -52,7 +55,7 @@ static hone_status plain_text(const hone_tree *root, const char *key, const char
 {
   const hone_tree *t = hone_tree_find(root, key);
   if (!t) return hone_tree_missing(root, key, err);
-  if (t->block || t->n != 1) return hone_tree_err(t, err, HONE_INPUT, "machine.type", "'%s' must be a single value", key);
+  if (t->block || t->list) return hone_tree_err(t, err, HONE_INPUT, "machine.type", "'%s' must be a single value", key);
   *out = t->text[0];
   t->quantity->plain = true;
   return HONE_OK;

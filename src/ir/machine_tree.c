@@ -89,6 +89,7 @@ static hone_status find_provenance(reader *r, hone_node *map, hone_tree *t, hone
 
 static hone_status read_list(reader *r, hone_node *list, hone_tree *t, hone_err *err)
 {
+  t->list = true;
   t->n = hone_node_count(list);
   t->text = hone_arena_alloc(r->set->arena, ((size_t)t->n + 1) * sizeof *t->text);
   for (int i = 0; i < t->n; i++) {

@@ -9,7 +9,7 @@
 
 hone_status hone_tree_word(const hone_tree *t, const char **out, hone_err *err)
 {
-  if (t->block || t->n != 1) return hone_tree_err(t, err, HONE_INPUT, "machine.type", "'%s' must be a single value", t->key);
+  if (t->block || t->list) return hone_tree_err(t, err, HONE_INPUT, "machine.type", "'%s' must be a single value", t->key);
   if (!t->source) {
     hone_tree_err(t, err, HONE_INPUT, "machine.missing-source", "'%s' has no source", t->key);
     hone_err_hint(err, "write {value: %s, source: ID} or give the block a source", t->text[0]);
@@ -189,7 +189,7 @@ static hone_status find_word(const hone_tree *t, const char *const *words, const
 /* A list of words or memories as a bit set. */
 static hone_status read_set(const context *c, const hone_field *f, const hone_tree *t, unsigned *out, hone_err *err)
 {
-  if (t->block || t->n == 0) return hone_tree_err(t, err, HONE_INPUT, "machine.type", "'%s' must be a list of names", t->key);
+  if (!t->list || t->n == 0) return hone_tree_err(t, err, HONE_INPUT, "machine.type", "'%s' must be a list of names", t->key);
   if (!t->source) return hone_tree_err(t, err, HONE_INPUT, "machine.missing-source", "'%s' has no source", t->key);
   *out = 0;
   for (int i = 0; i < t->n; i++) {

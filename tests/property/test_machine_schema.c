@@ -153,7 +153,9 @@ static void edit(json_t *doc, hone_rng *r, hone_text *what)
     json_object_set(m.object, key, old);
     json_object_del(m.object, m.key);
   } else {
-    json_t *v = any_value(r);
+    json_t *v = hone_rng_below(r, 8) > 0 || json_is_object(old) ? any_value(r)
+                : json_is_array(old)                            ? json_incref(json_array_get(old, 0))
+                                                                : json_pack("[O]", old);
     char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
     bool inside = json_is_object(old) && json_object_get(old, "value") && hone_rng_below(r, 2);
     hone_text_add(what, " %s%s=%s", m.key, inside ? ".value" : "", text);

@@ -135,7 +135,10 @@ static const struct edit {
     {"latency: 100 ns", "latency: 100 MHz", "unit.malformed", "memories.dram.latency", HONE_INPUT},
     {"bandwidth: 64 B/cycle", "bandwidth: 64 B per cycle", "unit.malformed", "memories.sram.bandwidth", HONE_INPUT},
     {"simple: 8 per cycle", "simple: 8", "unit.malformed", "engines.vector.rates.simple", HONE_INPUT},
-    {"capacity: 64 KiB", "capacity: [64 KiB]", "", "", HONE_OK}, /* a list of one is the value */
+    {"capacity: 64 KiB", "capacity: [64 KiB]", "machine.type", "memories.sram.capacity", HONE_INPUT},
+    {"kind: tile", "kind: [tile]", "machine.type", "kind", HONE_INPUT},
+    {"accepts: [accumulate]", "accepts: accumulate", "machine.type", "memories.acc.accepts", HONE_INPUT},
+    {"reads: [acc, sram]", "reads: acc", "machine.type", "engines.vector.reads", HONE_INPUT},
     {"capacity: 64 KiB", "capacity: [64 KiB, 32 KiB]", "machine.type", "memories.sram.capacity", HONE_INPUT},
     {"load_hidden: true", "load_hidden: yes", "machine.type", "engines.array.load_hidden", HONE_INPUT},
     /* absurd */
@@ -179,6 +182,8 @@ static const struct edit {
     {"    preset: DDR4 # row size, banks, row miss and refresh come from the preset\n", "", "machine.missing-field", "memories.dram.preset", HONE_INPUT},
     {"    channels: 1\n", "", "machine.missing-field", "memories.dram.channels", HONE_INPUT},
     {"name: teaching", "name: a-name-that-is-longer-than-thirty-one-letters", "machine.name", "name", HONE_INPUT},
+    {"name: teaching", "name: \"tea\\nching\"", "machine.name", "name", HONE_INPUT},
+    {"  sram: #", "  \"sr\\eam\": #", "machine.name", "memories.sr?am", HONE_INPUT},
     {"clock: 1 GHz", "clock: 1 GHz\nclock: 2 GHz", "yaml.syntax", "", HONE_INPUT},
 };
 
