@@ -262,6 +262,9 @@ static hone_status load_model(campaign *c, hone_err *err)
   if (st == HONE_OK) st = hone_model_memory_count(&c->config, &c->request, &c->memory, err);
   for (int i = 0; i < c->config.nnotes && st == HONE_OK; i++)
     if (c->config.note[i].warning) cli_warn(c->r, c->config.note[i].code, "%s", c->config.note[i].text);
+  if (st == HONE_OK && c->request.formats.mxfp4_experts)
+    cli_warn(c->r, "model.format", "the experts are stored as mxfp4 (4.25 bits); memory counts them so, operators read them as %s",
+             hone_format_name(c->request.formats.weights));
   return st;
 }
 

@@ -120,7 +120,7 @@ static hone_status read_biases(const hone_model_reader *r)
   const hone_architecture *a = r->architecture;
   hone_model_config *c = r->config;
   bool attention = false;
-  hone_status s = hone_model_read_flag(r, "attention_bias", false, &attention);
+  hone_status s = hone_model_read_flag(r, "attention_bias", a->biased, &attention);
   if (s == HONE_OK) s = hone_model_read_flag(r, "mlp_bias", false, &c->mlp_bias);
   if (s != HONE_OK) return s;
   const char *wrong = c->mlp_bias && !a->mlp_bias ? "mlp_bias" : NULL;
@@ -147,7 +147,10 @@ static hone_status read_heads(const hone_model_reader *r)
 {
   hone_model_config *c = r->config;
   hone_status s = hone_model_read_count(r, "num_attention_heads", 1, 0, &c->heads);
-  if (s == HONE_OK) s = hone_model_read_count(r, "num_key_value_heads", 1, c->heads, &c->kv_heads);
+  c->kv_heads = c->heads;
+  /* null says as many as heads; only an absent key leaves it to the configuration class */
+  if (s == HONE_OK && !json_is_null(json_object_get(r->root, "num_key_value_heads")))
+    s = hone_model_read_count(r, "num_key_value_heads", 1, c->heads, &c->kv_heads);
   if (s == HONE_OK && c->heads % c->kv_heads != 0)
     s = hone_model_refuse(r, "num_key_value_heads", HONE_INPUT, "model.range", "num_attention_heads = %lld is no multiple of %lld",
                           (long long)c->heads, (long long)c->kv_heads);
@@ -197,6 +200,20 @@ static hone_status read_dtype(const hone_model_reader *r)
   return HONE_UNSUPPORTED;
 }
 
+/* Files that keep some projections unquantized: too many ways to name them to follow. */
+static void warn_of_unconverted(const hone_model_reader *r, const json_t *quantization)
+{
+  const json_t *list = json_object_get(quantization, "modules_to_not_convert");
+  for (size_t i = 0; i < json_array_size(list); i++) {
+    const char *name = json_string_value(json_array_get(list, i));
+    if (!name || (!strstr(name, "_proj") && !strstr(name, "self_attn"))) continue;
+    hone_model_note_add(r->config, true, "model.format",
+                        "modules_to_not_convert keeps '%.80s' out of the quantization, and maybe others; they are taken as %s all the same", name,
+                        hone_format_name(r->config->linear));
+    return;
+  }
+}
+
 static hone_status read_quantization(const hone_model_reader *r)
 {
   static const struct {
@@ -218,9 +235,7 @@ static hone_status read_quantization(const hone_model_reader *r)
     if (rows[i].linear != HONE_FORMAT_COUNT) c->linear = rows[i].linear;
     if (json_is_string(kind) && strcmp(json_string_value(kind), "e5m2") == 0) c->linear = HONE_FORMAT_FP8E5M2;
     c->mxfp4_experts = rows[i].mxfp4_experts;
-    if (c->mxfp4_experts)
-      hone_model_note_add(c, true, "model.format", "the experts are stored as mxfp4 (4.25 bits); memory counts them so, operators read them as %s",
-                          hone_format_name(c->format));
+    if (c->linear != c->format) warn_of_unconverted(r, q);
     return HONE_OK;
   }
   hone_model_refuse(r, "quantization_config", HONE_UNSUPPORTED, "model.unsupported", "quantization method '%.60s' is not supported",

@@ -17,12 +17,13 @@ typedef struct {
   hone_bias_rule qkv_bias, o_bias;
   bool mlp_bias; /* may have one, as mlp_bias says */
   bool fused_qkv, fused_gate_up, qk_norm, post_norms, sinks, scaled_embedding, softcap;
+  bool biased; /* unless attention_bias says otherwise */
   bool tied;   /* unless tie_word_embeddings says otherwise */
   bool nested; /* the language part is under text_config */
   bool latent;
   hone_window_rule window;
   int period; /* PERIOD: unless sliding_window_pattern says otherwise */
-  /* Names of keys. Layer i has experts if i >= first and (i + offset) is a multiple
+  /* Names of keys; of `experts`, the one its own files use. Layer i has experts if i >= first and (i + offset) is a multiple
    * of step; NULL: of every layer. */
   const char *experts, *expert_width, *shared_experts, *moe_first, *moe_step;
   int moe_offset;

@@ -65,6 +65,17 @@ hone_status hone_model_read_windows(const hone_model_reader *r)
 
 /* ---- experts ----------------------------------------------------------------------- */
 
+/* The numbers of layers; ones the model does not have say nothing. */
+static hone_status check_listed(const hone_model_reader *r, const json_t *list)
+{
+  if (list && !json_is_array(list))
+    return hone_model_refuse(r, "mlp_only_layers", HONE_INPUT, "model.type", "'mlp_only_layers' must be a list of layers");
+  for (size_t i = 0; i < json_array_size(list); i++)
+    if (!json_is_integer(json_array_get(list, i)))
+      return hone_model_refuse(r, "mlp_only_layers", HONE_INPUT, "model.type", "'mlp_only_layers' must list whole numbers");
+  return HONE_OK;
+}
+
 static bool listed(const json_t *list, int64_t layer)
 {
   for (size_t i = 0; i < json_array_size(list); i++)
@@ -80,9 +91,8 @@ static hone_status count_layers(const hone_model_reader *r)
   hone_status s = HONE_OK;
   if (a->moe_first) s = hone_model_read_count(r, a->moe_first, 0, -1, &first);
   if (s == HONE_OK && a->moe_step) s = hone_model_read_count(r, a->moe_step, 1, 1, &step);
+  if (s == HONE_OK) s = check_listed(r, dense);
   if (s != HONE_OK) return s;
-  if (dense && !json_is_array(dense))
-    return hone_model_refuse(r, "mlp_only_layers", HONE_INPUT, "model.type", "'mlp_only_layers' must be a list of layers");
   for (int64_t i = first; i < r->config->layers; i++)
     r->config->moe_layers += (i + a->moe_offset) % step == 0 && !listed(dense, i);
   return HONE_OK;
@@ -103,13 +113,31 @@ static hone_status read_top_k(const hone_model_reader *r)
   return HONE_OK;
 }
 
+/* Transformers 5 writes num_local_experts for every architecture: each name stands
+ * for the others, and two that differ say nothing. */
+static hone_status read_expert_count(const hone_model_reader *r)
+{
+  static const char *const names[] = {"num_experts", "num_local_experts", "n_routed_experts"};
+  const char *key = r->architecture->experts;
+  for (int i = 0; i < 3; i++)
+    if (!hone_model_find(r, key) && hone_model_find(r, names[i])) key = names[i];
+  hone_status s = hone_model_read_count(r, key, 1, 0, &r->config->experts);
+  for (int i = 0; i < 3 && s == HONE_OK; i++) {
+    int64_t other;
+    s = hone_model_read_count(r, names[i], 1, r->config->experts, &other);
+    if (s == HONE_OK && other != r->config->experts)
+      s = hone_model_refuse(r, names[i], HONE_INPUT, "model.range", "'%s' and '%s' differ", names[i], key);
+  }
+  return s;
+}
+
 hone_status hone_model_read_experts(const hone_model_reader *r)
 {
   const hone_architecture *a = r->architecture;
   hone_model_config *c = r->config;
   int64_t shared = 0;
   if (!a->experts) return HONE_OK;
-  hone_status s = hone_model_read_count(r, a->experts, 1, 0, &c->experts);
+  hone_status s = read_expert_count(r);
   if (s == HONE_OK) s = read_top_k(r);
   if (s == HONE_OK) s = hone_model_read_count(r, a->expert_width, 1, 0, &c->expert_width);
   if (s == HONE_OK && a->shared_experts) s = hone_model_read_count(r, a->shared_experts, 0, -1, &shared);

@@ -387,7 +387,8 @@ static void add_collective(builder *b, const char *role, int64_t count, const ch
   if (b->c->shards == 1) return;
   int64_t elements = times(b, tokens, width);
   hone_model_item x = other(role, count, name, no_link, SIZES({"tokens", tokens}, {"width", width}, {"shards", b->c->shards}));
-  if (!b->overflow) put_size(&x, "bytes", times(b, elements, hone_format_bits(b->q->formats.activations) / 8));
+  if (elements > INT64_MAX / 64) b->overflow = true; /* their bits would not fit */
+  if (!b->overflow) put_size(&x, "bytes", hone_format_bytes(b->q->formats.activations, elements));
   put_format(&x, "", b->q->formats.activations);
   add(b, &x);
 }

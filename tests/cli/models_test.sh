@@ -56,6 +56,8 @@ grep -q 'fp8e4m3' "$work/out" || fail "chosen: the reason does not name the form
 tune mxfp4 0 --model gpt-oss-20b --phase decode --context 64 --machine trainium2-core
 is mxfp4 model.formats.mxfp4_experts true
 is mxfp4 warnings.0.code model.format
+tune "mxfp4 replaced" 0 --model gpt-oss-20b --phase decode --context 64 --machine trainium2-core --dtype bf16
+if grep -q mxfp4 "$work/err"; then fail "mxfp4 replaced: a warning of a format that is not used"; fi
 
 # What people read: schedules without loops over a memory leave no blank behind.
 # shellcheck disable=SC2086

@@ -53,6 +53,18 @@ START_TEST(absent_keys_have_the_defaults_of_the_family)
   write_config("Qwen2ForCausalLM", "");
   load(file);
   ck_assert(c.qkv_bias && !c.o_bias && c.window == 0);
+  write_config("GptOssForCausalLM", "\"num_local_experts\": 8");
+  load(file);
+  ck_assert(c.qkv_bias && c.o_bias && c.kv_heads == 8 && c.top_k == 4);
+  write_config("GptOssForCausalLM", "\"num_local_experts\": 8, \"attention_bias\": false");
+  load(file);
+  ck_assert(!c.qkv_bias && !c.o_bias);
+  write_config("Gemma2ForCausalLM", "");
+  load(file);
+  ck_assert_int_eq(c.kv_heads, 4);
+  write_config("Gemma2ForCausalLM", "\"num_key_value_heads\": null");
+  load(file);
+  ck_assert_int_eq(c.kv_heads, 8);
 }
 END_TEST
 
@@ -116,6 +128,8 @@ static const struct {
     {"Qwen3MoeForCausalLM", QWEN3_MOE, 12},
     {"Qwen3MoeForCausalLM", QWEN3_MOE ", \"decoder_sparse_step\": 2", 6},                                /* 1, 3, .. 11 */
     {"Qwen3MoeForCausalLM", QWEN3_MOE ", \"decoder_sparse_step\": 2, \"mlp_only_layers\": [0, 3, 11]", 4}, /* 1, 5, 7, 9 */
+    {"Qwen3MoeForCausalLM", "\"num_local_experts\": 8, \"num_experts_per_tok\": 2, \"moe_intermediate_size\": 32", 12},
+    {"Qwen3MoeForCausalLM", QWEN3_MOE ", \"num_local_experts\": 8, \"mlp_only_layers\": [0, 99]", 11},
     {"DeepseekV3ForCausalLM", DEEPSEEK "3", 9},
     {"DeepseekV3ForCausalLM", DEEPSEEK "3, \"moe_layer_freq\": 2", 4}, /* 4, 6, 8, 10 */
     {"DeepseekV3ForCausalLM", DEEPSEEK "12", 0},
@@ -128,7 +142,39 @@ START_TEST(layers_with_experts_are_counted)
   ck_assert_msg(c.moe_layers == experts[_i].layers, "%s: %lld", experts[_i].more, (long long)c.moe_layers);
   list_of(request(HONE_PHASE_DECODE, 1, 16));
   ck_assert_int_eq(has("router"), c.moe_layers > 0);
+  ck_assert_int_eq(c.experts, 8);
   if (c.moe_layers > 0) ck_assert_int_eq(item("router")->count, c.moe_layers);
+}
+END_TEST
+
+/* DeepSeek-V2-Lite: q is projected at once, and no bias on the experts' scores. */
+START_TEST(deepseek_v2_lite_has_its_published_total)
+{
+  FILE *f = fopen(file, "w");
+  ck_assert_ptr_nonnull(f);
+  fputs("{\"architectures\": [\"DeepseekV2ForCausalLM\"], \"model_type\": \"deepseek_v2\", \"hidden_size\": 2048, \"intermediate_size\": 10944,\n"
+        "\"num_hidden_layers\": 27, \"num_attention_heads\": 16, \"num_key_value_heads\": 16, \"vocab_size\": 102400, \"q_lora_rank\": null,\n"
+        "\"kv_lora_rank\": 512, \"qk_nope_head_dim\": 128, \"qk_rope_head_dim\": 64, \"v_head_dim\": 128, \"n_routed_experts\": 64,\n"
+        "\"n_shared_experts\": 2, \"num_experts_per_tok\": 6, \"moe_intermediate_size\": 1408, \"first_k_dense_replace\": 1,\n"
+        "\"moe_layer_freq\": 1, \"scoring_func\": \"softmax\", \"topk_method\": \"greedy\", \"n_group\": 1, \"topk_group\": 1}\n", f);
+  ck_assert_int_eq(fclose(f), 0);
+  load(file);
+  ck_assert(c.nnotes == 0 && c.q_rank == 0 && !c.score_bias);
+  list_of(request(HONE_PHASE_DECODE, 1, 16));
+  check_matmul("q_proj", 27, 1, 16 * 192, 2048);
+  ck_assert_int_eq(memory.parameters, INT64_C(15706484224));
+}
+END_TEST
+
+START_TEST(projections_left_unquantized_are_a_warning)
+{
+  write_config("LlamaForCausalLM", "\"quantization_config\": {\"quant_method\": \"fp8\", \"modules_to_not_convert\": [\"lm_head\", \"model.norm\"]}");
+  load(file);
+  ck_assert(c.nnotes == 0 && c.linear == HONE_FORMAT_FP8E4M3);
+  write_config("LlamaForCausalLM", "\"quantization_config\": {\"quant_method\": \"fbgemm_fp8\",\n"
+                                   "\"modules_to_not_convert\": [\"lm_head\", 3, \"model.layers.0.mlp.down_proj\"]}");
+  load(file);
+  ck_assert(c.nnotes == 1 && c.note[0].warning && strstr(c.note[0].text, "model.layers.0.mlp.down_proj"));
 }
 END_TEST
 
@@ -177,7 +223,7 @@ START_TEST(parts_left_out_are_said)
   load_model("gemma-3-27b");
   ck_assert(c.nnotes == 1 && !c.note[0].warning && strstr(c.note[0].text, "vision_config"));
   load_model("gpt-oss-20b");
-  ck_assert(c.nnotes == 1 && c.note[0].warning && strstr(c.note[0].text, "mxfp4"));
+  ck_assert(c.nnotes == 0 && c.mxfp4_experts);
 }
 END_TEST
 
@@ -212,6 +258,9 @@ static const struct {
      "num_experts_per_tok", HONE_INPUT, ""},
     {"GptOssForCausalLM", "\"num_local_experts\": 4, \"num_experts_per_tok\": 2, \"experts_per_token\": 3", "model.range",
      "experts_per_token", HONE_INPUT, ""},
+    {"Qwen3MoeForCausalLM", QWEN3_MOE ", \"num_local_experts\": 9", "model.range", "num_local_experts", HONE_INPUT, ""},
+    {"Qwen3MoeForCausalLM", QWEN3_MOE ", \"mlp_only_layers\": [\"0\"]", "model.type", "mlp_only_layers", HONE_INPUT, ""},
+    {"Qwen3MoeForCausalLM", QWEN3_MOE ", \"mlp_only_layers\": 3", "model.type", "mlp_only_layers", HONE_INPUT, ""},
     {"LlamaForCausalLM", "\"hidden_act\": \"relu2\"", "model.unsupported", "hidden_act", HONE_UNSUPPORTED, ""},
     {"LlamaForCausalLM", "\"torch_dtype\": \"float8\"", "model.unsupported", "torch_dtype", HONE_UNSUPPORTED, "bfloat16"},
     {"LlamaForCausalLM", "\"num_key_value_heads\": 3", "model.range", "num_key_value_heads", HONE_INPUT, ""},
@@ -274,6 +323,8 @@ int main(void)
   tcase_add_test(t, present_keys_are_honoured);
   tcase_add_loop_test(t, windows_are_counted_layer_by_layer, 0, (int)(sizeof windows / sizeof *windows));
   tcase_add_loop_test(t, layers_with_experts_are_counted, 0, (int)(sizeof experts / sizeof *experts));
+  tcase_add_test(t, deepseek_v2_lite_has_its_published_total);
+  tcase_add_test(t, projections_left_unquantized_are_a_warning);
   tcase_add_test(t, unknown_harmless_keys_are_one_warning);
   tcase_add_test(t, many_unknown_keys_do_not_overflow);
   tcase_add_test(t, model_type_stands_in_for_architectures);
