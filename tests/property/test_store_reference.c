@@ -77,7 +77,7 @@ static void check_documents(hone_store *s, const reference *ref)
   hone_text_add_bytes(&want, "", 0);
   for (int k = 0; k < KINDS; k++) {
     hone_text of_kind = {0};
-    char kind[8];
+    char kind[16];
     snprintf(kind, sizeof kind, "k%d", k);
     hone_text_add_bytes(&of_kind, "", 0);
     for (int i = 0; i < SUBJECTS; i++)
