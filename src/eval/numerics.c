@@ -29,7 +29,7 @@
 #include "eval/evaluator.h"
 #include "ir/reference.h"
 
-enum { LARGEST_VALUE = 3, MAX_POINTS = 1 << 24 };
+enum { LARGEST_VALUE = 3, VALUES = 2 * LARGEST_VALUE + 1, MAX_POINTS = 1 << 24 };
 
 typedef struct {
   const hone_operator *op;
@@ -38,6 +38,7 @@ typedef struct {
   uint8_t *sample[HONE_MAX_DIMS];        /* bit i: index i is computed; NULL: every one */
   uint8_t *needed[HONE_MAX_RANK];        /* of the tensor at hand, per axis; NULL: every one */
   void *data[HONE_MAX_TENSORS];
+  double value[HONE_MAX_TENSORS][VALUES]; /* what an input's elements may be */
 } check;
 
 static bool bit(const uint8_t *map, int64_t i)
@@ -62,8 +63,17 @@ static double input_value(const check *c, int tensor, int64_t element)
   z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
   z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
   z ^= z >> 31;
-  double v = (double)(int)(z % (2 * LARGEST_VALUE + 1)) - LARGEST_VALUE;
-  return hone_format_round(c->op->tensor[tensor].format, v) == v ? v : copysign(2, v);
+  return c->value[tensor][z % VALUES];
+}
+
+static void prepare_values(check *c)
+{
+  for (int t = 0; t < c->op->ntensors; t++) {
+    for (int i = 0; i < VALUES; i++) {
+      double v = i - LARGEST_VALUE;
+      c->value[t][i] = hone_format_round(c->op->tensor[t].format, v) == v ? v : copysign(2, v);
+    }
+  }
 }
 
 static double reference_input(void *arg, int tensor, const int64_t *index)
@@ -292,6 +302,7 @@ hone_status hone_check_numerics(const hone_operator *op, const hone_machine *m, 
   if (!m->tile_machine)
     return hone_err_set(err, HONE_UNSUPPORTED, "numerics.model-only", "machine %s is model-only: nothing to simulate", m->name);
   check c = { .op = op, .schedule = s, .seed = seed };
+  prepare_values(&c);
   choose_slice(&c);
   for (int t = 0; t < op->ntensors; t++) {
     int64_t bytes = hone_format_bytes(op->tensor[t].format, hone_tensor_elements(op, t));

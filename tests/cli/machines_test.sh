@@ -20,13 +20,13 @@ tune() {
   [ "$(json "$work/out" numerics.passed)" = true ] || fail "$name: the winner's numbers are not said to be right"
 }
 
-tune tpu-v1 int8 m=300,n=520,k=700
-tune tpu-v1 int16 m=8,n=1024,k=1024
-tune tpu-v4i bf16 m=300,n=520,k=700
-tune tpu-v4i int8 m=8,n=1024,k=1024
-tune napier-public bf16 m=300,n=520,k=700
-tune napier-public log8 m=8,n=1024,k=4096
+tune tpu-v1 int8 m=150,n=300,k=520
+tune tpu-v1 int16 m=8,n=520,k=1024
+tune tpu-v4i bf16 m=150,n=300,k=520
+tune tpu-v4i int8 m=8,n=520,k=1024
+tune napier-public bf16 m=150,n=300,k=520
+tune napier-public log8 m=8,n=520,k=2048
 tune napier-public log8 m=130,n=260,k=300
-tune napier-public log16 m=8,n=1024,k=1024
+tune napier-public log16 m=8,n=520,k=1024
 tune tpu-v1 int16 m=8,n=520,k=700
 finish

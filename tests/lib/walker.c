@@ -32,6 +32,8 @@ typedef struct {
   int nloops;                    /* positions 0 .. nloops-1: group p / D + 1, dim order[group][p % D] */
   int nbuffers, instance;
   buffer buffer[MAX_CHAINS];
+  buffer *entered[MAX_CHAINS];   /* by level and tensor */
+  buffer *left[MAX_CHAINS];      /* inner levels first, by tensor */
   hone_range block[HONE_MAX_DIMS];
   bool listing;                  /* first walk */
   int64_t steps, max_steps;
@@ -203,15 +205,11 @@ static void loop(walk *w, int first, int last, int p, const hone_range *range)
  * those first used by stages from..to, or drains of those last used there. */
 static void buffers_at(walk *w, int first, int last, int p, const hone_range *range, bool entering, int from, int to)
 {
-  for (int i = 0; i < w->op->ntensors * w->m->nlevels; i++) {
-    int t = i % w->op->ntensors, l = i / w->op->ntensors;
-    if (!entering) l = w->m->nlevels - 1 - l;
-    for (int k = 0; k < w->nbuffers; k++) {
-      buffer *b = &w->buffer[k];
-      if (b->tensor != t || b->level != l || b->position != p || b->stage < first || b->last > last) continue;
-      if (entering && b->stage >= from && b->stage <= to) fill(w, b, range);
-      if (!entering && b->last >= from && b->last <= to) drain(w, b, range);
-    }
+  for (int k = 0; k < w->nbuffers; k++) {
+    buffer *b = entering ? w->entered[k] : w->left[k];
+    if (b->position != p || b->stage < first || b->last > last) continue;
+    if (entering && b->stage >= from && b->stage <= to) fill(w, b, range);
+    if (!entering && b->last >= from && b->last <= to) drain(w, b, range);
   }
 }
 
@@ -228,8 +226,25 @@ static void node(walk *w, int first, int last, int p, const hone_range *range)
   }
 }
 
+static int by_level(const void *a, const void *b)
+{
+  const buffer *x = *(buffer *const *)a, *y = *(buffer *const *)b;
+  if (x->level != y->level) return x->level < y->level ? -1 : 1;
+  if (x->tensor != y->tensor) return x->tensor < y->tensor ? -1 : 1;
+  return x < y ? -1 : x > y;
+}
+
+static int by_level_down(const void *a, const void *b)
+{
+  const buffer *x = *(buffer *const *)a, *y = *(buffer *const *)b;
+  return x->level != y->level ? (x->level > y->level ? -1 : 1) : by_level(a, b);
+}
+
 static void walk_instance(walk *w)
 {
+  for (int k = 0; k < w->nbuffers; k++) w->entered[k] = w->left[k] = &w->buffer[k];
+  qsort(w->entered, (size_t)w->nbuffers, sizeof *w->entered, by_level);
+  qsort(w->left, (size_t)w->nbuffers, sizeof *w->left, by_level_down);
   for (int k = 0; k < w->nbuffers; k++) w->buffer[k].nvisits = w->buffer[k].next = 0;
   w->listing = true;
   node(w, 0, w->op->nstages - 1, 0, w->block);
