@@ -91,7 +91,10 @@ hone_reason hone_engine_check(const hone_operator *op, const hone_machine *m, in
     return hone_machine_find_rate(&e->matrix, a, b, st->accumulator) ? HONE_REASON_NONE : HONE_REASON_FORMAT;
   }
   if (st->kind != HONE_STAGE_MAP || e->kind != HONE_ENGINE_VECTOR) return HONE_REASON_ENGINE;
-  return e->vector.rate[hone_function_cost_class(st->function)].num > 0 ? HONE_REASON_NONE : HONE_REASON_ENGINE;
+  if (e->vector.rate[hone_function_cost_class(st->function)].num == 0) return HONE_REASON_ENGINE;
+  bool takes = hone_vector_takes(&e->vector, op->tensor[st->write.tensor].format);
+  for (int r = 0; r < st->nreads; r++) takes = takes && hone_vector_takes(&e->vector, op->tensor[st->read[r].tensor].format);
+  return takes ? HONE_REASON_NONE : HONE_REASON_FORMAT;
 }
 
 bool hone_map_check(const hone_operator *op, int stage, hone_dataflow flow, int row, int column, int *held)

@@ -154,6 +154,8 @@ hone_hash hone_machine_hash(const hone_machine *m)
   return h;
 }
 
+bool hone_vector_takes(const hone_vector *x, hone_format f) { return x->formats == 0 || (x->formats >> f & 1u) != 0; }
+
 hone_rate hone_engine_macs(const hone_machine *m, const hone_engine *e, const hone_array_rate *r)
 {
   int64_t each = e->kind == HONE_ENGINE_MATRIX ? (int64_t)e->matrix.rows * e->matrix.columns : hone_machine_pes(m, m->nlevels);

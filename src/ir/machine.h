@@ -121,11 +121,13 @@ typedef struct {
   hone_array_rate rate[HONE_MAX_RATES];
 } hone_pe;
 
-/* A map over e elements occupies the engine startup_cycles + e / rate[cost class]. */
+/* A map over e elements occupies the engine startup_cycles + e / rate[cost class].
+ * It reads and writes tensors of its formats only. */
 typedef struct {
   hone_rate rate[HONE_COST_COUNT]; /* elements per base cycle */
   int64_t startup_cycles;
   unsigned reads_from, writes_to;  /* bit per memory */
+  unsigned formats;                /* bit per hone_format; 0: not stated, every one */
 } hone_vector;
 
 typedef struct {
@@ -185,6 +187,7 @@ int hone_machine_find_memory(const hone_machine *m, const char *name); /* -1 */
 /* Whether a rate is for these operands, in either order, summed in this format. */
 bool hone_array_rate_fits(const hone_array_rate *r, hone_format a, hone_format b, hone_format acc);
 const hone_array_rate *hone_machine_find_rate(const hone_matrix *x, hone_format a, hone_format b, hone_format acc); /* NULL; a, b in either order */
+bool hone_vector_takes(const hone_vector *x, hone_format f);
 /* Multiply-adds per base cycle of one engine (all processing elements) at a rate. */
 hone_rate hone_engine_macs(const hone_machine *m, const hone_engine *e, const hone_array_rate *r);
 /* Peaks of one core, all its engines together, by formats in the order of the text. */

@@ -13,6 +13,11 @@ static const char *const accept_words[] = {"input", "output", "accumulate", NULL
 static const char *const dataflow_words[] = {"ws", "os", NULL};                     /* hone_dataflow */
 static const char *const buffering_words[] = {"copies", "single-overlapped", NULL}; /* hone_buffering */
 static const char *const sums_words[] = {"accumulator", "tensor", NULL};            /* hone_sums */
+static const char *const format_words[] = {                                         /* hone_format */
+#define HONE_FORMAT(id, name, bits, kind, exponent, mantissa, acc) name,
+#include "ir/format.def"
+#undef HONE_FORMAT
+    NULL};
 
 #define AT(member) .offset = offsetof(OWNER, member)
 
@@ -130,6 +135,7 @@ const hone_field_table hone_fields_vector = {{
     {.key = "startup", .type = HONE_FIELD_CYCLES, AT(startup_cycles), .max = HONE_LARGEST_CYCLES},
     {.key = "reads", .type = HONE_FIELD_MEMORIES, AT(reads_from)},
     {.key = "writes", .type = HONE_FIELD_MEMORIES, AT(writes_to)},
+    {.key = "formats", .type = HONE_FIELD_WORDS, AT(formats), .words = format_words, .optional = true, .quiet = true},
 }};
 
 const hone_field_table hone_fields_vector_rate = {{
@@ -191,6 +197,7 @@ static void set_absent(const hone_field *f, void *out)
 static bool is_absent(const hone_field *f, const void *value) /* of a quiet field */
 {
   if (f->type == HONE_FIELD_BANDWIDTH) return ((const hone_rate *)value)->num == 0;
+  if (f->type == HONE_FIELD_WORDS) return *(const unsigned *)value == 0;
   return *(const int *)value == f->absent; /* WORD */
 }
 

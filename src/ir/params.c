@@ -149,6 +149,10 @@ static hone_status no_engine(const generator *g, int s, hone_err *err)
     hone_err_hint(err, "it has %s", have[0] ? have : "no matrix engine");
     return HONE_INFEASIBLE;
   }
+  for (int e = 0; e < g->m->nengines; e++)
+    if (hone_engine_check(g->op, g->m, s, e) == HONE_REASON_FORMAT)
+      return hone_err_set(err, HONE_INFEASIBLE, "schedule.format", "engine %s of machine %s does not take the formats of stage %s",
+                          g->m->engine[e].name, g->m->name, st->name);
   return hone_err_set(err, HONE_INFEASIBLE, "schedule.function", "machine %s has no engine for function %s (stage %s)",
                       g->m->name, hone_function_name(st->function), st->name);
 }

@@ -248,7 +248,7 @@ static hone_status read_gate(const hone_model_reader *r)
 {
   static const struct {
     const char *activation, *gate;
-  } rows[] = {{"silu", "silu_mul"}, {"gelu_pytorch_tanh", "gelu_mul"}, {"gelu", "gelu_mul"}, {"gelu_new", "gelu_mul"}};
+  } rows[] = {{"silu", "silu"}, {"gelu_pytorch_tanh", "gelu"}, {"gelu", "gelu"}, {"gelu_new", "gelu"}};
   bool gelu = r->architecture->scaled_embedding; /* Gemma's default */
   const char *key = hone_model_find(r, "hidden_activation") ? "hidden_activation" : "hidden_act";
   const json_t *v = hone_model_find(r, key);
@@ -273,6 +273,7 @@ static void copy_structure(const hone_model_reader *r)
   c->post_norms = a->post_norms;
   c->qk_norm = a->qk_norm;
   c->sinks = a->sinks;
+  c->clamped_gate = a->clamped_gate;
   c->scaled_embedding = a->scaled_embedding;
   c->attention_softcap = json_number_value(cap) != 0;
   c->logit_softcap = json_number_value(logits) != 0;

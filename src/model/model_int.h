@@ -17,6 +17,7 @@ typedef struct {
   hone_bias_rule qkv_bias, o_bias;
   bool mlp_bias; /* may have one, as mlp_bias says */
   bool fused_qkv, fused_gate_up, qk_norm, post_norms, sinks, scaled_embedding, softcap;
+  bool clamped_gate; /* gate and up are cut off, and up shifted, before they meet */
   bool biased; /* unless attention_bias says otherwise */
   bool tied;   /* unless tie_word_embeddings says otherwise */
   bool nested; /* the language part is under text_config */

@@ -36,6 +36,7 @@ static const char no_reduce[] = "not tuned yet: reduce stages are not supported"
 static const char no_rotary[] = "not tuned yet: the pairing of elements is no single-dim access";
 static const char no_online[] = "not tuned yet: online stages and guards are not supported";
 static const char no_map[] = "not tuned yet: has no operator text of its own";
+static const char no_clamp[] = "not tuned yet: no map stage clamps at a constant";
 static const char no_group[] = "not tuned yet: grouped matmul, rows per expert are known at run time only";
 static const char no_link[] = "not tuned yet: communication between shards";
 
@@ -157,6 +158,21 @@ static hone_model_item other(const char *role, int64_t count, const char *name, 
 static void add_other(builder *b, const char *role, int64_t count, const char *name, const char *reason, const hone_size *sizes)
 {
   hone_model_item x = other(role, count, name, reason, sizes);
+  add(b, &x);
+}
+
+/* Maps over a matrix of activations. */
+static hone_model_item begin_elementwise(builder *b, const char *role, int64_t count, const char *name, const char *reason,
+                                         int64_t tokens, int64_t width)
+{
+  hone_model_item x = other(role, count, name, reason, SIZES({"tokens", tokens}, {"width", width}));
+  put_format(&x, "", b->q->formats.activations);
+  return x;
+}
+
+static void add_residual(builder *b, const char *role, int64_t count)
+{
+  hone_model_item x = begin_elementwise(b, role, count, "residual_add", "", b->tokens, b->c->hidden);
   add(b, &x);
 }
 
@@ -306,7 +322,9 @@ static void add_latent_attention(builder *b)
 
 static void add_gate(builder *b, const char *role, int64_t count, int64_t tokens, int64_t width)
 {
-  add_other(b, role, count, b->c->gate, no_map, SIZES({"tokens", tokens}, {"width", width}));
+  hone_model_item x = begin_elementwise(b, role, count, "gated_activation", b->c->clamped_gate ? no_clamp : "", tokens, width);
+  put_option(&x, "activation", b->c->gate);
+  add(b, &x);
 }
 
 static void add_mlp(builder *b, const char *gate, const char *up, const char *both, const char *down, int64_t count, int64_t width)
@@ -376,7 +394,7 @@ static void add_experts(builder *b)
             SIZES({"tokens", b->tokens}, {"top_k", c->top_k}, {"width", h}));
   if (c->shared_width == 0) return;
   add_mlp(b, "shared gate_proj", "shared up_proj", "shared gate_up_proj", "shared down_proj", n, c->shared_width);
-  add_other(b, "shared expert add", n, "residual_add", no_map, SIZES({"tokens", b->tokens}, {"width", h}));
+  add_residual(b, "shared expert add", n);
 }
 
 /* ---- between shards ------------------------------------------------------------------ */
@@ -415,7 +433,7 @@ static void add_layers(builder *b)
   if (c->kv_rank > 0) add_latent_attention(b);
   else add_attention(b);
   add_collective(b, "sum of o_proj", c->layers, "all_reduce", b->tokens, c->hidden);
-  add_other(b, "residual adds", 2 * c->layers, "residual_add", no_map, SIZES({"tokens", b->tokens}, {"width", c->hidden}));
+  add_residual(b, "residual adds", 2 * c->layers);
   add_mlp(b, "gate_proj", "up_proj", "gate_up_proj", "down_proj", c->layers - c->moe_layers, c->intermediate);
   add_experts(b);
   add_collective(b, "sum of the MLP", c->layers, "all_reduce", b->tokens, c->hidden);

@@ -11,6 +11,7 @@ expect 0 "prefill" hone tune --data "$top" --model "$top/data/models/llama-3-8b.
 cp "$work/out" "$work/model"
 tuned=0 checked=0 i=0
 while json "$work/model" "operators.$i" > /dev/null 2>&1; do
+  [ "$(json "$work/model" "operators.$i.problem.operator")" = matmul ] || { i=$((i + 1)); continue; }
   bound=$(json "$work/model" "operators.$i.bound_cycles" 2> /dev/null) && {
     best=$(json "$work/model" "operators.$i.best.sim_cycles") default=$(json "$work/model" "operators.$i.default.sim_cycles")
     size=m=$(json "$work/model" "operators.$i.problem.dims.m"),n=$(json "$work/model" "operators.$i.problem.dims.n"),k=$(json "$work/model" "operators.$i.problem.dims.k")

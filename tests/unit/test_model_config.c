@@ -49,7 +49,7 @@ START_TEST(absent_keys_have_the_defaults_of_the_family)
   ck_assert(c.window == 4096 && c.window_layers == 3);
   write_config("GemmaForCausalLM", "\"hidden_activation\": null, \"hidden_act\": \"gelu\"");
   load(file);
-  ck_assert(c.tied_embeddings && c.head_dim == 256 && c.scaled_embedding && strcmp(c.gate, "gelu_mul") == 0);
+  ck_assert(c.tied_embeddings && c.head_dim == 256 && c.scaled_embedding && strcmp(c.gate, "gelu") == 0);
   write_config("Qwen2ForCausalLM", "");
   load(file);
   ck_assert(c.qkv_bias && !c.o_bias && c.window == 0);

@@ -49,6 +49,30 @@ static void default_schedule(hone_schedule *s)
   ck_assert_msg(hone_schedule_default(&op, &m, s, &err) == HONE_OK, "%s", err.message);
 }
 
+START_TEST(maps_need_an_engine_of_their_format)
+{
+  static const struct {
+    const char *machine;
+    hone_format format;
+    bool fits;
+  } rows[] = {{"trainium2-core", HONE_FORMAT_BF16, true}, {"trainium2-core", HONE_FORMAT_LOG8, false}, {"tpu-v1", HONE_FORMAT_INT8, true},
+              {"tpu-v1", HONE_FORMAT_BF16, false}, {"napier-public", HONE_FORMAT_LOG8, true}, {"teaching", HONE_FORMAT_LOG8, true}};
+  hone_size sizes[] = {{"tokens", 8}, {"width", 64}};
+  hone_format_choice format = {NULL, rows[_i].format};
+  hone_text path = {0};
+  hone_text_add(&path, "%s/data/machines/%s.yaml", HONE_SRCDIR, rows[_i].machine);
+  ck_assert_msg(hone_machine_load(path.data, &m, &err) == HONE_OK, "%s", err.message);
+  hone_text_fini(&path);
+  ck_assert(hone_operator_load(HONE_SRCDIR "/spaces/residual_add.yaml", sizes, 2, &format, 1, NULL, 0, &op, &err) == HONE_OK);
+  hone_status st = hone_params_new(&op, &m, &params, &err);
+  ck_assert_int_eq(st, rows[_i].fits ? HONE_OK : HONE_INFEASIBLE);
+  if (st == HONE_OK)
+    hone_params_free(&params);
+  else
+    ck_assert_str_eq(err.code, "schedule.format");
+}
+END_TEST
+
 START_TEST(single_valued_parameters_are_left_out)
 {
   load("trainium2-core", 1, 1, 4096, 4096, HONE_FORMAT_BF16);
@@ -256,6 +280,7 @@ int main(void)
   Suite *s = suite_create("schedule");
   TCase *t = tcase_create("schedule");
   tcase_add_test(t, single_valued_parameters_are_left_out);
+  tcase_add_loop_test(t, maps_need_an_engine_of_their_format, 0, 6);
   tcase_add_test(t, missing_format_says_what_there_is);
   tcase_add_loop_test(t, default_is_legal_and_its_text_is_canonical, 0, (int)(sizeof shapes / sizeof *shapes));
   tcase_add_test(t, default_fuses_an_epilogue_when_the_result_can_stay);
