@@ -100,9 +100,9 @@ static bool compute_issue(sim *s, sim_stream *t, const hone_insn *i)
     w.useful = mul(w.useful, iter[k].length);
   }
   if (!boxes_of(s, t, b, read, &write)) return false;
-  if (i->op == HONE_INSN_MAP) {
+  if (i->op != HONE_INSN_MATMUL) {
     w.issued = w.useful;
-    w.busy = hone_vector_cycles(&e->vector, hone_function_cost_class((hone_function)b->function), w.useful);
+    w.busy = hone_vector_cycles(&e->vector, hone_function_cost_class(b->apply.function), w.useful);
   } else if (!contract_work(&e->matrix, b, &s->body[i->body], iter, &w)) {
     hone_sim_fault(s, t, HONE_INPUT, "sim.program", "no operand uses both dims mapped on the array");
     return false;

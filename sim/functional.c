@@ -1,4 +1,4 @@
-/* Functional mode: the bytes of every memory, and moves and maps on them. The
+/* Functional mode: the bytes of every memory, and moves, maps and reductions on them. The
  * numbers of an instruction happen when it completes, before any signal behind it
  * fires, so a missing semaphore shows in the results. Memories and workspaces
  * start as all ones (a NaN in every float format): what was never loaded is seen. */
@@ -86,7 +86,7 @@ int hone_sim_job_new(sim *s, const sim_stream *t, const hone_insn *i, const sim_
   }
   sim_job *j = &s->job[n];
   const hone_insn_body *b = &s->program->body[i->body];
-  bool compute = i->op == HONE_INSN_MATMUL || i->op == HONE_INSN_MAP;
+  bool compute = hone_insn_is_step(i->op);
   *j = (sim_job){.body = b, .op = i->op, .write = *write, .next_free = -1};
   j->overwrite = (b->zero_mask & ~t->at_zero & (t->depth == 32 ? UINT32_MAX : (UINT32_C(1) << t->depth) - 1)) == 0;
   for (int r = 0; r < (compute ? b->nreads : 1); r++) j->read[r] = read[r];
@@ -100,6 +100,7 @@ void hone_sim_job_run(sim *s, int job)
   switch (j->op) {
   case HONE_INSN_MATMUL: hone_sim_contract(s, j); break;
   case HONE_INSN_MAP: hone_sim_map(s, j); break;
+  case HONE_INSN_REDUCE: hone_sim_reduce(s, j); break;
   default: hone_sim_convert(&j->read[0], &j->write); break;
   }
   j->next_free = s->job_free;
@@ -180,34 +181,72 @@ void hone_sim_convert(const sim_box *from, const sim_box *to)
   }
 }
 
-/* ---- Maps ---------------------------------------------------------------------------------- */
+/* ---- Maps and reductions ------------------------------------------------------------------- */
+
+/* Points of a step: where each operand is, as the indices of its ranges move. */
+typedef struct {
+  const sim_job *job;
+  sim_picks picks;
+  int64_t stride[HONE_MAX_READS + 1][HONE_MAX_ITER], index[HONE_MAX_ITER];
+} points;
+
+static const uint8_t *element_at(const points *p, const sim_box *box, int row)
+{
+  int64_t at = 0;
+  for (int k = 0; k < p->job->body->niter; k++) at += hone_sim_picked(&p->picks, k, p->index[k]) * p->stride[row][k];
+  return box->data + at * hone_format_bytes(box->format, 1);
+}
+
+static double value_at(const points *p)
+{
+  double x[HONE_MAX_READS];
+  const hone_insn_body *b = p->job->body;
+  for (int r = 0; r < b->nreads; r++) x[r] = hone_format_decode(p->job->read[r].format, element_at(p, &p->job->read[r], r));
+  return hone_apply_eval(&b->apply, x);
+}
+
+/* To the next point over the ranges in `set`; false after the last. */
+static bool next_point(points *p, uint32_t set)
+{
+  for (int k = p->job->body->niter - 1; k >= 0; k--) {
+    if (!(set >> k & 1)) continue;
+    if (++p->index[k] < p->picks.n[k]) return true;
+    p->index[k] = 0;
+  }
+  return false;
+}
 
 void hone_sim_map(sim *s, sim_job *j)
 {
-  const hone_insn_body *b = j->body;
-  int64_t stride[HONE_MAX_READS + 1][HONE_MAX_ITER], index[HONE_MAX_ITER] = {0};
-  sim_picks picks = {0};
-  hone_sim_strides(s, j, stride);
-  hone_sim_pick(s, j, UINT32_MAX, &picks);
-  if (!picks.any) {
-    hone_sim_picks_fini(&picks);
-    return;
+  points p = {.job = j};
+  hone_sim_strides(s, j, p.stride);
+  hone_sim_pick(s, j, UINT32_MAX, &p.picks);
+  if (p.picks.any) {
+    do {
+      hone_format_encode(j->write.format, value_at(&p), (uint8_t *)element_at(&p, &j->write, HONE_MAX_READS));
+    } while (next_point(&p, UINT32_MAX));
   }
-  for (;;) {
-    int64_t at[HONE_MAX_READS + 1] = {0};
-    double x[HONE_MAX_READS];
-    for (int k = 0; k < b->niter; k++) {
-      int64_t i = hone_sim_picked(&picks, k, index[k]);
-      for (int r = 0; r < b->nreads; r++) at[r] += i * stride[r][k];
-      at[HONE_MAX_READS] += i * stride[HONE_MAX_READS][k];
-    }
-    for (int r = 0; r < b->nreads; r++)
-      x[r] = hone_format_decode(j->read[r].format, j->read[r].data + at[r] * hone_format_bytes(j->read[r].format, 1));
-    hone_format_encode(j->write.format, hone_function_eval((hone_function)b->function, x),
-                       j->write.data + at[HONE_MAX_READS] * hone_format_bytes(j->write.format, 1));
-    int k = b->niter - 1;
-    for (; k >= 0 && ++index[k] == picks.n[k]; k--) index[k] = 0;
-    if (k < 0) break;
+  hone_sim_picks_fini(&p.picks);
+}
+
+/* Each result in the order of the reduced ranges, rounded to its format each time. */
+void hone_sim_reduce(sim *s, sim_job *j)
+{
+  points p = {.job = j};
+  uint32_t kept = 0;
+  hone_reduction how = (hone_reduction)j->body->reduction;
+  hone_sim_strides(s, j, p.stride);
+  for (int k = 0; k < j->body->niter; k++) kept |= (uint32_t)(p.stride[HONE_MAX_READS][k] != 0) << k;
+  hone_sim_pick(s, j, kept, &p.picks);
+  if (p.picks.any) {
+    do {
+      uint8_t *out = (uint8_t *)element_at(&p, &j->write, HONE_MAX_READS);
+      double x = j->overwrite ? hone_reduction_start(how) : hone_format_decode(j->write.format, out);
+      do {
+        x = hone_format_round(j->write.format, hone_reduction_join(how, x, value_at(&p)));
+      } while (next_point(&p, ~kept));
+      hone_format_encode(j->write.format, x, out);
+    } while (next_point(&p, kept));
   }
-  hone_sim_picks_fini(&picks);
+  hone_sim_picks_fini(&p.picks);
 }

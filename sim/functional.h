@@ -1,4 +1,4 @@
-/* Inside functional mode: functional.c (memories, moves, maps), contract.c. */
+/* Inside functional mode: functional.c (memories, moves, maps, reductions), contract.c. */
 #ifndef HONE_SIM_FUNCTIONAL_H
 #define HONE_SIM_FUNCTIONAL_H
 
@@ -24,6 +24,7 @@ void hone_sim_strides(const sim *s, const sim_job *j, int64_t stride[HONE_MAX_RE
 
 void hone_sim_convert(const sim_box *from, const sim_box *to);
 void hone_sim_map(sim *s, sim_job *j);
+void hone_sim_reduce(sim *s, sim_job *j);
 void hone_sim_contract(sim *s, sim_job *j);
 
 #endif

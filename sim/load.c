@@ -111,9 +111,9 @@ static bool check_matmul(sim *s, const hone_insn_body *b, sim_body *x, const hon
          r->cycles_per_row_den > 0 && m->rows > 0 && m->columns > 0;
 }
 
-static bool check_map(sim *s, const hone_insn_body *b, sim_body *x, const hone_engine *e)
+static bool check_vector(sim *s, const hone_insn_body *b, sim_body *x, const hone_engine *e, hone_stage_kind kind)
 {
-  return check_compute(s, b, x, HONE_STAGE_MAP) && e->vector.rate[hone_function_cost_class((hone_function)b->function)].num > 0;
+  return check_compute(s, b, x, kind) && e->vector.rate[hone_function_cost_class(b->apply.function)].num > 0;
 }
 
 static bool check_move(const sim *s, const hone_insn_body *b, const hone_engine *e)
@@ -128,7 +128,8 @@ static bool check_body(sim *s, const hone_insn *i, const hone_engine *e)
   sim_body *x = &s->body[i->body];
   if (e && (i->op == HONE_INSN_MATMUL) != (e->kind == HONE_ENGINE_MATRIX)) return false;
   if (i->op == HONE_INSN_MATMUL) return check_matmul(s, b, x, e);
-  if (i->op == HONE_INSN_MAP) return check_map(s, b, x, e);
+  if (i->op == HONE_INSN_MAP) return check_vector(s, b, x, e, HONE_STAGE_MAP);
+  if (i->op == HONE_INSN_REDUCE) return check_vector(s, b, x, e, HONE_STAGE_REDUCE);
   return check_move(s, b, e);
 }
 

@@ -239,7 +239,7 @@ void hone_sim_signal(sim *s, int core, int semaphore, int64_t n);
 void hone_sim_fault(sim *s, const sim_stream *t, hone_status status, const char *code, const char *fmt, ...)
     HONE_PRINTF(5, 6);
 
-/* engine.c: MATMUL, MAP, COPY on an engine; false: fault. */
+/* engine.c: MATMUL, MAP, REDUCE, COPY on an engine; false: fault. */
 bool hone_sim_engine_issue(sim *s, sim_stream *t, const hone_insn *i);
 
 /* dma.c: false: fault. The caller has made sure that the queue has room. */

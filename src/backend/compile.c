@@ -26,7 +26,7 @@ static hone_status check_supported(const hone_operator *op, const hone_machine *
     return hone_err_set(err, HONE_UNSUPPORTED, "backend.model-only", "machine %s is model-only: no microcode can be made for it", m->name);
   for (int s = 0; s < op->nstages; s++) {
     const hone_stage *st = &op->stage[s];
-    bool ok = (st->kind == HONE_STAGE_CONTRACT && st->nreads == 2) || st->kind == HONE_STAGE_MAP;
+    bool ok = (st->kind == HONE_STAGE_CONTRACT && st->nreads == 2) || st->kind == HONE_STAGE_MAP || st->kind == HONE_STAGE_REDUCE;
     ok = ok && st->nguards == 0 && __builtin_popcount(st->dims) <= HONE_MAX_ITER && access_fits(op, &st->write);
     for (int r = 0; r < st->nreads; r++) ok = ok && access_fits(op, &st->read[r]);
     if (!ok) return hone_err_set(err, HONE_UNSUPPORTED, "backend.stage", "stage %s has a form the backend cannot lower yet", st->name);

@@ -154,8 +154,9 @@ static void emit_step(emitter *e, int stage)
 {
   const hone_stage *st = &e->plan->op->stage[stage];
   const hone_schedule *s = e->plan->s;
-  bool contract = st->kind == HONE_STAGE_CONTRACT;
-  hone_insn_body *y = push_body(e, contract ? HONE_INSN_MATMUL : HONE_INSN_MAP, always);
+  static const hone_insn_op step[HONE_STAGE_KIND_COUNT] = {
+      [HONE_STAGE_CONTRACT] = HONE_INSN_MATMUL, [HONE_STAGE_MAP] = HONE_INSN_MAP, [HONE_STAGE_REDUCE] = HONE_INSN_REDUCE};
+  hone_insn_body *y = push_body(e, step[st->kind], always);
   y->stage = (uint8_t)stage;
   y->nreads = (uint8_t)st->nreads;
   for (int r = 0; r < st->nreads; r++)
@@ -163,8 +164,11 @@ static void emit_step(emitter *e, int stage)
   y->write = local_operand(e, e->plan->e.write_buffer[stage], &st->write, HONE_MAX_LOOPS);
   for (int d = 0; d < e->plan->op->ndims; d++)
     if (st->dims >> d & 1) y->iter[y->niter++] = range_at(e, d, HONE_MAX_LOOPS);
-  if (!contract) {
-    y->function = (uint8_t)st->function;
+  for (int i = 0; hone_stage_accumulates(st) && i < e->nopen; i++)
+    if (st->reduced >> e->open[i].dim & 1) y->zero_mask |= UINT32_C(1) << i;
+  if (st->kind != HONE_STAGE_CONTRACT) {
+    y->apply = st->apply;
+    y->reduction = (uint8_t)st->reduction;
     return;
   }
   const hone_matrix *x = &e->plan->m->engine[s->engine[stage]].matrix;
@@ -174,8 +178,6 @@ static void emit_step(emitter *e, int stage)
   y->row = range_at(e, s->map_row[stage], HONE_MAX_LOOPS);
   y->column = range_at(e, s->map_column[stage], HONE_MAX_LOOPS);
   y->dataflow = s->dataflow[stage];
-  for (int i = 0; i < e->nopen; i++)
-    if (st->reduced >> e->open[i].dim & 1) y->zero_mask |= UINT32_C(1) << i;
 }
 
 /* Waits until all who release copies of b have released one; rotates with the

@@ -51,7 +51,7 @@
 #include "ir/machine.h"
 #include "ir/operator.h"
 
-#define HONE_PROGRAM_VERSION 1
+#define HONE_PROGRAM_VERSION 2
 
 typedef enum {
 #define HONE_INSN(id, name, engines, timing, help) HONE_INSN_##id,
@@ -78,7 +78,7 @@ typedef struct {
   int64_t origin[HONE_MAX_RANK];                      /* DRAM: constant of the axis; 0 in a buffer */
 } hone_operand;
 
-/* MATMUL and MAP iterate over the ranges iter[0..niter-1], one per dim of the
+/* MATMUL, MAP and REDUCE (the steps) iterate over the ranges iter[0..niter-1], one per dim of the
  * stage; operand axes name range registers among them (inner). */
 typedef struct {
   uint8_t stage;     /* which stage of the operator, for accounting */
@@ -87,11 +87,17 @@ typedef struct {
   uint8_t niter, iter[HONE_MAX_ITER];
   uint8_t row, column; /* MATMUL: the range registers mapped on the array */
   uint8_t dataflow, rate; /* MATMUL: index into the engine's rates */
-  uint8_t function;       /* MAP */
-  uint32_t zero_mask;     /* MATMUL: overwrite when all these loops are at counter 0 */
+  hone_apply apply;       /* MAP, REDUCE */
+  uint8_t reduction;      /* REDUCE: hone_reduction */
+  uint32_t zero_mask;     /* MATMUL, REDUCE: overwrite when all these loops are at counter 0 */
   uint8_t tensor, level, drain; /* LOAD, STORE, COPY: for accounting: tensor, buffer's level, 1 if a drain */
   bool partial;           /* LOAD, STORE: the accumulator-format workspace of `arg` instead of the tensor */
 } hone_insn_body;
+
+static inline bool hone_insn_is_step(hone_insn_op op)
+{
+  return op == HONE_INSN_MATMUL || op == HONE_INSN_MAP || op == HONE_INSN_REDUCE;
+}
 
 typedef struct {
   hone_insn_op op;

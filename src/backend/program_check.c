@@ -6,6 +6,7 @@
 
 #include "backend/backend_int.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define D HONE_ON_DMA
@@ -83,6 +84,12 @@ static bool step_operand_ok(const checker *c, const hone_insn_body *b, const hon
   return true;
 }
 
+static bool apply_ok(const hone_insn_body *b)
+{
+  const hone_apply *a = &b->apply;
+  return a->function < HONE_FUNCTION_COUNT && b->nreads == hone_function_arity(a->function) && isfinite(a->scale) && isfinite(a->offset);
+}
+
 static bool step_ok(const checker *c, hone_insn_op op, const hone_insn_body *b)
 {
   if (b->niter < 1 || b->niter > HONE_MAX_ITER || b->stage >= HONE_MAX_STAGES || b->partial || b->drain != 0) return false;
@@ -91,9 +98,12 @@ static bool step_ok(const checker *c, hone_insn_op op, const hone_insn_body *b)
   for (int r = 0; r < b->nreads; r++)
     if (!step_operand_ok(c, b, &b->read[r])) return false;
   if (!step_operand_ok(c, b, &b->write)) return false;
-  if (op == HONE_INSN_MAP) return b->function < HONE_FUNCTION_COUNT && b->nreads == hone_function_arity((hone_function)b->function);
+  if (op != HONE_INSN_MAP && c->open < HONE_MAX_OPEN && b->zero_mask >> c->open != 0) return false;
+  if (op != HONE_INSN_MATMUL && !apply_ok(b)) return false;
+  if (op == HONE_INSN_MAP) return true;
+  if (op == HONE_INSN_REDUCE) return b->reduction < HONE_REDUCTION_COUNT;
   return b->nreads == 2 && iterates(b, b->row) && iterates(b, b->column) && b->dataflow < HONE_DATAFLOW_COUNT &&
-         b->rate < HONE_MAX_RATES && (c->open == HONE_MAX_OPEN || b->zero_mask >> c->open == 0);
+         b->rate < HONE_MAX_RATES;
 }
 
 static bool body_ok(checker *c, const hone_insn *x)
@@ -102,7 +112,7 @@ static bool body_ok(checker *c, const hone_insn *x)
   c->nbodies++;
   const hone_insn_body *b = &c->p->body[x->body];
   if (b->nreads > HONE_MAX_READS) return false;
-  return x->op == HONE_INSN_MATMUL || x->op == HONE_INSN_MAP ? step_ok(c, x->op, b) : move_ok(c, x->op, b);
+  return hone_insn_is_step(x->op) ? step_ok(c, x->op, b) : move_ok(c, x->op, b);
 }
 
 static bool predicate_ok(const checker *c, const hone_predicate *w)

@@ -138,6 +138,36 @@ static void code_move(coder *c, hone_insn_body *b)
   if (c->reading) b->nreads = 1;
 }
 
+/* Eight bytes of an IEEE double, as they are. */
+static void code_double(coder *c, double *v)
+{
+  uint64_t bits;
+  memcpy(&bits, v, sizeof bits);
+  for (int i = 0; i < 8; i++) {
+    uint8_t byte = (uint8_t)(bits >> (8 * i));
+    code_u8(c, &byte);
+    bits = (bits & ~(UINT64_C(0xff) << (8 * i))) | (uint64_t)byte << (8 * i);
+  }
+  memcpy(v, &bits, sizeof bits);
+}
+
+/* Scale and offset only where they do something. */
+static void code_apply(coder *c, hone_apply *a)
+{
+  uint8_t function = (uint8_t)a->function, scaled = !hone_apply_plain(a);
+  code_u8(c, &function);
+  code_u8(c, &scaled);
+  if (function >= HONE_FUNCTION_COUNT || scaled > 1) {
+    c->bad = true;
+    function = 0;
+  }
+  if (c->reading) *a = (hone_apply){(hone_function)function, 1, 0};
+  if (scaled != 1) return;
+  code_double(c, &a->scale);
+  code_double(c, &a->offset);
+  if (hone_apply_plain(a)) c->bad = true; /* has the shorter form */
+}
+
 static void code_step(coder *c, hone_insn_op op, hone_insn_body *b)
 {
   code_u8(c, &b->stage);
@@ -148,8 +178,11 @@ static void code_step(coder *c, hone_insn_op op, hone_insn_body *b)
     b->nreads = b->niter = 0;
   }
   for (int i = 0; i < b->niter; i++) code_u8(c, &b->iter[i]);
-  if (op == HONE_INSN_MAP) {
-    code_u8(c, &b->function);
+  if (op != HONE_INSN_MATMUL) code_apply(c, &b->apply);
+  if (op == HONE_INSN_MAP) return;
+  if (op == HONE_INSN_REDUCE) {
+    code_u8(c, &b->reduction);
+    code_mask(c, &b->zero_mask);
     return;
   }
   code_u8(c, &b->row);
@@ -161,7 +194,7 @@ static void code_step(coder *c, hone_insn_op op, hone_insn_body *b)
 
 static void code_body(coder *c, hone_insn_op op, hone_insn_body *b)
 {
-  if (op == HONE_INSN_MATMUL || op == HONE_INSN_MAP)
+  if (hone_insn_is_step(op))
     code_step(c, op, b);
   else
     code_move(c, b);

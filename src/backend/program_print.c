@@ -52,13 +52,20 @@ static void print_operand(hone_text *out, const hone_operand *o, bool partial)
   hone_text_add(out, "] %s", hone_format_name((hone_format)o->format));
 }
 
+static void print_apply(hone_text *out, hone_insn_op op, const hone_insn_body *b)
+{
+  if (op == HONE_INSN_REDUCE) hone_text_add(out, " %s of", hone_reduction_name((hone_reduction)b->reduction));
+  hone_text_add(out, " %s", hone_function_name(b->apply.function));
+  if (!hone_apply_plain(&b->apply)) hone_text_add(out, " scale %.9g offset %.9g", b->apply.scale, b->apply.offset);
+}
+
 static void print_body(hone_text *out, hone_insn_op op, const hone_insn_body *b)
 {
-  if (op == HONE_INSN_MATMUL || op == HONE_INSN_MAP) {
+  if (hone_insn_is_step(op)) {
     hone_text_add(out, " stage %u over", b->stage);
     for (int i = 0; i < b->niter; i++) hone_text_add(out, " r%u", b->iter[i]);
-    if (op == HONE_INSN_MAP)
-      hone_text_add(out, " %s", hone_function_name((hone_function)b->function));
+    if (op != HONE_INSN_MATMUL)
+      print_apply(out, op, b);
     else
       hone_text_add(out, " rows r%u columns r%u %s rate %u", b->row, b->column, hone_dataflow_name((hone_dataflow)b->dataflow), b->rate);
     hone_text_add(out, ":");
@@ -66,7 +73,7 @@ static void print_body(hone_text *out, hone_insn_op op, const hone_insn_body *b)
   for (int r = 0; r < b->nreads; r++) print_operand(out, &b->read[r], b->partial);
   hone_text_add(out, " ->");
   print_operand(out, &b->write, b->partial);
-  if (op == HONE_INSN_MATMUL) print_mask(out, "zero", b->zero_mask);
+  if (op != HONE_INSN_MAP && hone_insn_is_step(op)) print_mask(out, "zero", b->zero_mask);
 }
 
 static void print_insn(const hone_program *p, const hone_insn *x, hone_text *out)

@@ -171,8 +171,7 @@ static bool run_operation(verifier *v, const hone_insn *x)
   verify_stream *s = &v->stream[v->now];
   if (s->engine) s->clock[v->now] = s->operations;
   s->operations++;
-  bool step = x->op == HONE_INSN_MATMUL || x->op == HONE_INSN_MAP;
-  return step ? verify_step(v, x) : verify_transfer(v, x);
+  return hone_insn_is_step(x->op) ? verify_step(v, x) : verify_transfer(v, x);
 }
 
 static bool (*const run[HONE_INSN_COUNT])(verifier *, const hone_insn *) = {
@@ -180,6 +179,7 @@ static bool (*const run[HONE_INSN_COUNT])(verifier *, const hone_insn *) = {
     [HONE_INSN_WAIT] = run_wait,       [HONE_INSN_EXPECT] = run_expect,    [HONE_INSN_SIGNAL] = run_signal,
     [HONE_INSN_LOAD] = run_operation,  [HONE_INSN_STORE] = run_operation,  [HONE_INSN_COPY] = run_operation,
     [HONE_INSN_MATMUL] = run_operation, [HONE_INSN_MAP] = run_operation,
+    [HONE_INSN_REDUCE] = run_operation,
 };
 
 /* Until it waits or ends; *moved if anything was done. */

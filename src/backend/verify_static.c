@@ -127,7 +127,7 @@ static bool step_ok(const verifier *v, const hone_stream *s, const hone_insn *x,
   if (b->stage >= v->op->nstages || s->unit != v->s->engine[b->stage]) return false;
   const hone_stage *st = &v->op->stage[b->stage];
   const hone_engine *e = &v->m->engine[s->unit];
-  bool matmul = x->op == HONE_INSN_MATMUL;
+  bool matmul = x->op == HONE_INSN_MATMUL, reduce = x->op == HONE_INSN_REDUCE;
   if (matmul != (st->kind == HONE_STAGE_CONTRACT) || matmul != (e->kind == HONE_ENGINE_MATRIX) || b->nreads != st->nreads) return false;
   for (int r = 0; r < b->nreads; r++)
     if (!reads(e, level_of(v, &b->read[r]), hone_read_held(v->op, v->s, b->stage, r)) || v->p->buffer[b->read[r].buffer].tensor != st->read[r].tensor ||
@@ -135,8 +135,11 @@ static bool step_ok(const verifier *v, const hone_stream *s, const hone_insn *x,
       return false;
   if (!writes(e, level_of(v, &b->write)) || v->p->buffer[b->write.buffer].tensor != st->write.tensor) return false;
   if (matmul) return rate_ok(v, &e->matrix, b);
-  return st->kind == HONE_STAGE_MAP && b->function == st->function && b->write.format == v->op->tensor[st->write.tensor].format &&
-         e->vector.rate[hone_function_cost_class(st->function)].num > 0;
+  hone_format result = reduce ? st->accumulator : v->op->tensor[st->write.tensor].format;
+  if (reduce && b->reduction != st->reduction) return false;
+  if (b->apply.function != st->apply.function || b->apply.scale != st->apply.scale || b->apply.offset != st->apply.offset) return false;
+  return st->kind == (reduce ? HONE_STAGE_REDUCE : HONE_STAGE_MAP) && b->write.format == result &&
+         e->vector.rate[hone_function_cost_class(st->apply.function)].num > 0;
 }
 
 static bool unit_ok(const verifier *v, const hone_stream *s)
@@ -153,8 +156,7 @@ static bool insn_ok(verifier *v, const hone_stream *s, const hone_insn *x, bool 
   for (int r = 0; r < b->nreads; r++)
     if (!layout_ok(v, &b->read[r], seen, first)) return false;
   if (!layout_ok(v, &b->write, seen, first)) return false;
-  bool step = x->op == HONE_INSN_MATMUL || x->op == HONE_INSN_MAP;
-  return step ? step_ok(v, s, x, b) : move_ok(v, s, b);
+  return hone_insn_is_step(x->op) ? step_ok(v, s, x, b) : move_ok(v, s, b);
 }
 
 /* Does axis a of the access run along dim d (HONE_NO_RANGE: along none)? */

@@ -135,7 +135,7 @@ static void vector_work(bounding *b, int engine, int choices, double cycles)
 
 static hone_status bound_map(bounding *b, const hone_stage *st, hone_err *err)
 {
-  hone_function_cost c = hone_function_cost_class(st->function);
+  hone_function_cost c = hone_function_cost_class(st->apply.function);
   double points = product_of_extents(b, st->dims), best = INFINITY;
   int only = -1, choices = 0;
   for (int e = 0; e < b->m->nengines; e++) {

@@ -110,7 +110,7 @@ static void contract_work(hone_evaluation *v, int stage, const hone_cuts *cuts, 
 static void map_work(hone_evaluation *v, int stage, hone_work *out)
 {
   const hone_vector *x = &v->c->m.engine[v->s->engine[stage]].vector;
-  hone_rate rate = x->rate[hone_function_cost_class(v->c->op.stage[stage].function)];
+  hone_rate rate = x->rate[hone_function_cost_class(v->c->op.stage[stage].apply.function)];
   out->issued = out->points;
   out->busy_cycles = mul(v, out->steps, x->startup_cycles);
   add(v, &out->busy_cycles, hone_rate_cycles(rate, out->points));

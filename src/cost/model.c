@@ -45,9 +45,9 @@ static hone_status check_stage(const hone_operator *op, int s, hone_err *err)
   const hone_stage *st = &op->stage[s];
   bool plain = plain_access(op, &st->write) && !st->nguards;
   for (int r = 0; r < st->nreads; r++) plain = plain && plain_access(op, &st->read[r]);
-  if (plain && (st->kind == HONE_STAGE_CONTRACT || st->kind == HONE_STAGE_MAP)) return HONE_OK;
+  if (plain && (hone_stage_accumulates(st) || st->kind == HONE_STAGE_MAP)) return HONE_OK;
   return hone_err_set(err, HONE_UNSUPPORTED, "model.stage",
-                      "stage %s: the model costs unguarded contract and map stages whose axes are one dim or a constant",
+                      "stage %s: the model costs unguarded contract, map and reduce stages whose axes are one dim or a constant",
                       st->name);
 }
 

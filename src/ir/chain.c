@@ -90,9 +90,10 @@ hone_reason hone_engine_check(const hone_operator *op, const hone_machine *m, in
     hone_format a = op->tensor[st->read[0].tensor].format, b = op->tensor[st->read[1].tensor].format;
     return hone_machine_find_rate(&e->matrix, a, b, st->accumulator) ? HONE_REASON_NONE : HONE_REASON_FORMAT;
   }
-  if (st->kind != HONE_STAGE_MAP || e->kind != HONE_ENGINE_VECTOR) return HONE_REASON_ENGINE;
-  if (e->vector.rate[hone_function_cost_class(st->function)].num == 0) return HONE_REASON_ENGINE;
-  bool takes = hone_vector_takes(&e->vector, op->tensor[st->write.tensor].format);
+  if ((st->kind != HONE_STAGE_MAP && st->kind != HONE_STAGE_REDUCE) || e->kind != HONE_ENGINE_VECTOR) return HONE_REASON_ENGINE;
+  if (e->vector.rate[hone_function_cost_class(st->apply.function)].num == 0) return HONE_REASON_ENGINE;
+  hone_format result = st->kind == HONE_STAGE_REDUCE ? st->accumulator : op->tensor[st->write.tensor].format;
+  bool takes = hone_vector_takes(&e->vector, result);
   for (int r = 0; r < st->nreads; r++) takes = takes && hone_vector_takes(&e->vector, op->tensor[st->read[r].tensor].format);
   return takes ? HONE_REASON_NONE : HONE_REASON_FORMAT;
 }

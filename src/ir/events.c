@@ -199,13 +199,13 @@ static hone_reason build_read(build *b, int s, int r)
   return HONE_REASON_NONE;
 }
 
-/* Accumulator format while partial results may be held: next to the matrix
- * engine, and wherever a reduced loop runs outside the buffer one step nearer. */
+/* Accumulator format while partial results may be held: next to the engine that
+ * accumulates, and wherever a reduced loop runs outside the buffer one step nearer. */
 static hone_format written_format(const build *b, int s, const hone_chain *c, int i)
 {
   const hone_stage *st = &b->op->stage[s];
   hone_format whole = b->op->tensor[st->write.tensor].format;
-  if (st->kind != HONE_STAGE_CONTRACT) return whole;
+  if (!hone_stage_accumulates(st)) return whole;
   if (i == c->n - 1) return st->accumulator;
   int inner = b->s->at[st->write.tensor][c->level[i + 1]];
   return loops_of(b, inner, st->reduced) ? st->accumulator : whole;
@@ -216,8 +216,8 @@ static hone_reason build_home(build *b, int s, int *parent)
   const hone_stage *st = &b->op->stage[s];
   int t = st->write.tensor, h = b->s->home[t];
   const hone_engine *e = &b->m->engine[b->s->engine[s]];
-  bool in_accumulator = st->kind == HONE_STAGE_CONTRACT && h == e->matrix.accumulates_in;
-  if (in_accumulator && b->op->tensor[t].format != st->accumulator) return fail(b, HONE_REASON_FORMAT, h, t, s, -1);
+  bool in_place = st->kind == HONE_STAGE_REDUCE || (st->kind == HONE_STAGE_CONTRACT && h == e->matrix.accumulates_in);
+  if (in_place && b->op->tensor[t].format != st->accumulator) return fail(b, HONE_REASON_FORMAT, h, t, s, -1);
   hone_buffer nb = {.kind = HONE_BUFFER_LOCAL, .tensor = t, .level = h, .position = b->s->join[t],
                     .depth = b->s->depth[t][h], .parent = -1, .mover = HONE_MOVE_NONE, .stages = 1u << s, .writer = s,
                     .access = st->write, .format = b->op->tensor[t].format};

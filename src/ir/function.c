@@ -1,4 +1,4 @@
-/* The function table of map stages, from the rows of function.def. */
+/* Functions and reductions, from the rows of their tables. */
 #include "config.h"
 
 #include "ir/function.h"
@@ -43,6 +43,39 @@ double hone_function_eval(hone_function f, const double *args)
 #include "ir/function.def"
 #undef HONE_FUNCTION
   case HONE_FUNCTION_COUNT:
+    break;
+  }
+  return NAN;
+}
+
+double hone_apply_eval(const hone_apply *a, const double *args)
+{
+  double x[2] = {args[0], rows[a->function].arity > 1 ? args[1] : 0};
+  if (!hone_apply_plain(a)) x[0] = a->scale * x[0] + a->offset;
+  return hone_function_eval(a->function, x);
+}
+
+static const struct {
+  const char *name;
+  double start;
+} reductions[] = {
+#define HONE_REDUCTION(id, name, start, formula) [HONE_REDUCTION_##id] = {name, start},
+#include "ir/reduction.def"
+#undef HONE_REDUCTION
+};
+
+const char *hone_reduction_name(hone_reduction r) { return reductions[r].name; }
+double hone_reduction_start(hone_reduction r) { return reductions[r].start; }
+
+double hone_reduction_join(hone_reduction r, double x, double y)
+{
+  switch (r) {
+#define HONE_REDUCTION(id, name, start, formula) \
+  case HONE_REDUCTION_##id: \
+    return formula;
+#include "ir/reduction.def"
+#undef HONE_REDUCTION
+  case HONE_REDUCTION_COUNT:
     break;
   }
   return NAN;

@@ -1,7 +1,7 @@
 /* An operator: a computation over integer dims, exactly as DESIGN section 4
  * defines it. A value type of fixed size; sizes and formats are substituted at
  * load, so every extent is a number. Read-only after load: share it freely
- * between threads. Stage kinds other than contract and map, guards, ragged
+ * between threads. Stage kinds other than contract, map and reduce, guards, ragged
  * extents and gather parse into the fields below; hone_operator_load refuses
  * them as UNSUPPORTED until the rooms handle them. */
 #ifndef HONE_IR_OPERATOR_H
@@ -80,8 +80,9 @@ typedef struct {
   hone_access write;
   int nreads;
   hone_access read[HONE_MAX_READS];
-  hone_function function; /* map only */
-  hone_format accumulator; /* contract only */
+  hone_apply apply;         /* map, reduce: of what is read at a point */
+  hone_reduction reduction; /* reduce */
+  hone_format accumulator;  /* contract, reduce */
   int nguards;
   hone_affine guard[HONE_MAX_GUARDS]; /* all >= 0 */
 } hone_stage;
@@ -127,6 +128,11 @@ hone_hash hone_operator_hash(const hone_operator *op);
 
 int hone_operator_find_dim(const hone_operator *op, const char *name);    /* -1 */
 int hone_operator_find_tensor(const hone_operator *op, const char *name); /* -1 */
+/* Does the stage sum up what it writes, piece by piece? */
+static inline bool hone_stage_accumulates(const hone_stage *st)
+{
+  return st->kind == HONE_STAGE_CONTRACT || st->kind == HONE_STAGE_REDUCE;
+}
 int hone_operator_writer(const hone_operator *op, int tensor);            /* stage, -1 for inputs */
 
 hone_dimset hone_access_dims(const hone_operator *op, const hone_access *a);

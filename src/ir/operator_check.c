@@ -116,15 +116,18 @@ static hone_status check_write(const checker *c, hone_node *n, const hone_access
 
 static hone_status check_kind(const checker *c, hone_node *n, const hone_stage *st)
 {
-  int arity = st->kind == HONE_STAGE_MAP ? hone_function_arity(st->function) : 2;
-  if (st->kind != HONE_STAGE_MAP && st->kind != HONE_STAGE_CONTRACT)
+  bool applies = st->kind == HONE_STAGE_MAP || st->kind == HONE_STAGE_REDUCE;
+  int arity = applies ? hone_function_arity(st->apply.function) : 2;
+  if (!applies && st->kind != HONE_STAGE_CONTRACT)
     return UNSUPPORTED(n, "stages of this kind ('%s') are not supported yet", st->name);
   if (st->nguards > 0) return UNSUPPORTED(n, "guards ('%s') are not supported yet", st->name);
   if (st->nreads != arity)
     return INVALID(n, "arity", "stage '%s' reads %d tensors, %s reads %d", st->name, st->nreads,
-                   st->kind == HONE_STAGE_MAP ? hone_function_name(st->function) : "a contraction", arity);
+                   applies ? hone_function_name(st->apply.function) : "a contraction", arity);
   if (st->kind == HONE_STAGE_MAP && st->reduced != 0)
     return INVALID(n, "reduced", "map stage '%s' would write an element more than once", st->name);
+  if (st->kind == HONE_STAGE_REDUCE && st->reduced == 0)
+    return INVALID(n, "reduced", "reduce stage '%s' has no dim to reduce: every dim it reads is in what it writes", st->name);
   return HONE_OK;
 }
 

@@ -6,6 +6,7 @@
  *   axis   = sum | name "[" sum ["," sum] "]"  the latter reads an index from a tensor
  *   access = name ["[" [axis {"," axis}] "]"]
  *   guard  = sum (">=" | "<=") sum
+ *   real   = ["1/"] (value | "sqrt(" value ")"), value = literal | sum
  *
  * Dims may be added, and multiplied by constants; everything else is constant. */
 #include "config.h"
@@ -13,6 +14,7 @@
 #include "ir/operator_int.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -301,6 +303,36 @@ hone_status hone_expr_parse_int(const hone_scope *s, const char *text, int64_t *
   if (status == HONE_OK) status = need_end(&p);
   if (status == HONE_OK) *out = a.constant;
   return status;
+}
+
+/* A literal in the C locale, or an expression of sizes. */
+static hone_status parse_real(const hone_scope *s, const char *text, double *out, hone_err *err)
+{
+  int64_t v;
+  if (hone_text_parse_real(text, out)) return HONE_OK;
+  hone_status status = hone_expr_parse_int(s, text, &v, err);
+  if (status == HONE_OK) *out = (double)v;
+  return status;
+}
+
+hone_status hone_expr_parse_real(const hone_scope *s, const char *text, double *out, hone_err *err)
+{
+  char inner[128];
+  const char *at = text;
+  bool inverse = strncmp(at, "1/", 2) == 0, root;
+  if (inverse) at += 2;
+  size_t n = strlen(at);
+  root = n > 6 && n < sizeof inner && strncmp(at, "sqrt(", 5) == 0 && at[n - 1] == ')';
+  if (root) {
+    memcpy(inner, at + 5, n - 6);
+    inner[n - 6] = '\0';
+    at = inner;
+  }
+  hone_status status = parse_real(s, at, out, err);
+  if (status != HONE_OK) return status;
+  if (root) *out = sqrt(*out);
+  if (inverse) *out = 1 / *out;
+  return isfinite(*out) ? HONE_OK : hone_err_set(err, HONE_INPUT, "operator.expression", "'%s' is no finite number", text);
 }
 
 hone_status hone_expr_parse_access(const hone_scope *s, const char *text, hone_access *out, hone_err *err)

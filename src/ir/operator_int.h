@@ -17,9 +17,10 @@ typedef struct {
   hone_size size[HONE_MAX_SIZES];
 } hone_scope;
 
-/* A whole text as an integer, an access or a guard. The error has a message, no
+/* A whole text as an integer, a real number, an access or a guard. The error has a message, no
  * place: the caller puts it at the node. */
 hone_status hone_expr_parse_int(const hone_scope *s, const char *text, int64_t *out, hone_err *err);
+hone_status hone_expr_parse_real(const hone_scope *s, const char *text, double *out, hone_err *err);
 hone_status hone_expr_parse_access(const hone_scope *s, const char *text, hone_access *out, hone_err *err);
 hone_status hone_expr_parse_guard(const hone_scope *s, const char *text, hone_affine *out, hone_err *err);
 

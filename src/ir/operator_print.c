@@ -81,8 +81,12 @@ static void print_tensor(const hone_tensor *t, int number, hone_text *out)
 static void print_stage(const hone_operator *op, const hone_stage *st, hone_text *out)
 {
   hone_text_add(out, "stage %s", kind_names[st->kind]);
-  if (st->kind == HONE_STAGE_MAP) hone_text_add(out, " %s", hone_function_name(st->function));
-  if (st->kind == HONE_STAGE_CONTRACT) hone_text_add(out, " %s", hone_format_name(st->accumulator));
+  if (st->kind == HONE_STAGE_REDUCE) hone_text_add(out, " %s", hone_reduction_name(st->reduction));
+  if (st->kind == HONE_STAGE_MAP || st->kind == HONE_STAGE_REDUCE) {
+    hone_text_add(out, " %s", hone_function_name(st->apply.function));
+    if (!hone_apply_plain(&st->apply)) hone_text_add(out, " scale %a offset %a", st->apply.scale, st->apply.offset);
+  }
+  if (hone_stage_accumulates(st)) hone_text_add(out, " %s", hone_format_name(st->accumulator));
   print_access(op, &st->write, out);
   hone_text_add(out, " =");
   for (int i = 0; i < st->nreads; i++)

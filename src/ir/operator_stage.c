@@ -26,13 +26,45 @@ static hone_status parse_access(hone_loader *l, hone_node *n, hone_access *out)
   return s == HONE_OK ? s : hone_loader_err_at(l, n, &why);
 }
 
+static const char *const reduction_words[] = {
+#define HONE_REDUCTION(id, name, start, formula) name,
+#include "ir/reduction.def"
+#undef HONE_REDUCTION
+    NULL};
+
+/* scale, offset: of the first argument. */
+static hone_status load_constant(hone_loader *l, hone_node *n, const hone_stage *st, const char *key, double *out)
+{
+  hone_node *node = hone_node_find(n, key);
+  hone_err why;
+  hone_err_init(&why);
+  if (!node) return HONE_OK;
+  if (st->kind != HONE_STAGE_MAP && st->kind != HONE_STAGE_REDUCE) return REFUSE(node, "function", "only a map or reduce stage has '%s'", key);
+  const char *text = hone_node_text(node);
+  hone_status s = hone_expr_parse_real(&l->scope, text ? text : "", out, &why);
+  return s == HONE_OK ? s : hone_loader_err_at(l, node, &why);
+}
+
+static hone_status load_reduction(hone_loader *l, hone_node *n, hone_stage *st)
+{
+  hone_node *node = hone_node_find(n, "op");
+  const char *text = NULL;
+  int word = 0;
+  if (st->kind != HONE_STAGE_REDUCE) return node ? REFUSE(node, "function", "only a reduce stage has an op") : HONE_OK;
+  hone_status s = hone_loader_need_text(l, n, "op", &node, &text);
+  if (s == HONE_OK) s = hone_loader_find_word(l, node, reduction_words, text, &word);
+  st->reduction = (hone_reduction)word;
+  return s;
+}
+
 static hone_status load_function(hone_loader *l, hone_node *n, hone_stage *st)
 {
   hone_node *node = hone_node_find(n, "function");
   const char *text = NULL;
   char name[HONE_MAX_NAME] = "";
-  if (st->kind != HONE_STAGE_MAP)
-    return node ? REFUSE(node, "function", "only a map stage has a function") : HONE_OK;
+  if (st->kind != HONE_STAGE_MAP && st->kind != HONE_STAGE_REDUCE)
+    return node ? REFUSE(node, "function", "only a map or reduce stage has a function") : HONE_OK;
+  if (!node && st->kind == HONE_STAGE_REDUCE) return HONE_OK; /* of the values as they are */
   hone_status s = hone_loader_need_text(l, n, "function", &node, &text);
   if (s != HONE_OK) return s;
   size_t length = strlen(text);
@@ -41,7 +73,7 @@ static hone_status load_function(hone_loader *l, hone_node *n, hone_stage *st)
     text = hone_loader_option(l, name);
     if (!text) return REFUSE(node, "unknown-option", "no option '%s'", name);
   }
-  if (hone_function_find(text, &st->function)) return HONE_OK;
+  if (hone_function_find(text, &st->apply.function)) return HONE_OK;
   const char *words[HONE_FUNCTION_COUNT + 1] = {0};
   int found;
   for (int f = 0; f < HONE_FUNCTION_COUNT; f++)
@@ -139,7 +171,7 @@ static void find_stage_dims(const hone_operator *op, hone_stage *st)
 
 static hone_status load_stage(hone_loader *l, int stage)
 {
-  static const char *const allowed[] = {"name", "kind", "write", "read", "function", "guard", "when", NULL};
+  static const char *const allowed[] = {"name", "kind", "write", "read", "function", "scale", "offset", "op", "guard", "when", NULL};
   hone_stage *st = &l->op.stage[stage];
   hone_node *node, *n = l->at.stage[stage];
   const char *text = NULL;
@@ -150,7 +182,11 @@ static hone_status load_stage(hone_loader *l, int stage)
   if (s == HONE_OK) s = hone_loader_need_text(l, n, "kind", &node, &text);
   if (s == HONE_OK) s = hone_loader_find_word(l, node, kind_words, text, &kind);
   st->kind = (hone_stage_kind)kind;
+  st->apply = (hone_apply){HONE_FUNCTION_COPY, 1, 0};
   if (s == HONE_OK) s = load_function(l, n, st);
+  if (s == HONE_OK) s = load_constant(l, n, st, "scale", &st->apply.scale);
+  if (s == HONE_OK) s = load_constant(l, n, st, "offset", &st->apply.offset);
+  if (s == HONE_OK) s = load_reduction(l, n, st);
   if (s == HONE_OK) s = load_reads(l, n, st);
   if (s == HONE_OK) s = load_write(l, n, stage, st);
   if (s == HONE_OK) s = load_guards(l, n, st);

@@ -154,7 +154,7 @@ static hone_status no_engine(const generator *g, int s, hone_err *err)
       return hone_err_set(err, HONE_INFEASIBLE, "schedule.format", "engine %s of machine %s does not take the formats of stage %s",
                           g->m->engine[e].name, g->m->name, st->name);
   return hone_err_set(err, HONE_INFEASIBLE, "schedule.function", "machine %s has no engine for function %s (stage %s)",
-                      g->m->name, hone_function_name(st->function), st->name);
+                      g->m->name, hone_function_name(st->apply.function), st->name);
 }
 
 static hone_status gen_engines(generator *g, hone_err *err)

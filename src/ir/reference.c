@@ -160,17 +160,25 @@ static double read_at(hone_reference *r, const hone_access *a, const int64_t *po
   return r->op->tensor[a->tensor].outside == HONE_OUTSIDE_NEGINF ? -INFINITY : 0;
 }
 
-static double sum_of_products(hone_reference *r, const hone_stage *s, int64_t *point)
+/* What a contraction adds, a reduction joins, at a point. */
+static double contribution(hone_reference *r, const hone_stage *s, const int64_t *point)
+{
+  double x[HONE_MAX_READS];
+  for (int i = 0; i < s->nreads; i++) x[i] = read_at(r, &s->read[i], point);
+  return s->kind == HONE_STAGE_CONTRACT ? x[0] * x[1] : hone_apply_eval(&s->apply, x);
+}
+
+/* Over the reduced dims, rounded to the accumulator format each time. */
+static double accumulate(hone_reference *r, const hone_stage *s, int64_t *point)
 {
   int n = 0, dim[HONE_MAX_DIMS];
   for (int d = 0; d < r->op->ndims; d++) {
     if (s->reduced >> d & 1) dim[n++] = d;
   }
   for (int i = 0; i < n; i++) point[dim[i]] = 0;
-  for (double sum = 0;;) {
-    double product = read_at(r, &s->read[0], point);
-    for (int i = 1; i < s->nreads; i++) product *= read_at(r, &s->read[i], point);
-    sum = hone_format_round(s->accumulator, sum + product);
+  hone_reduction how = s->kind == HONE_STAGE_CONTRACT ? HONE_REDUCTION_SUM : s->reduction;
+  for (double sum = hone_reduction_start(how);;) {
+    sum = hone_format_round(s->accumulator, hone_reduction_join(how, sum, contribution(r, s, point)));
     int i = n - 1;
     while (i >= 0 && ++point[dim[i]] == r->op->dim[dim[i]].extent) point[dim[i--]] = 0;
     if (i < 0) return sum;
@@ -181,10 +189,10 @@ static double element(hone_reference *r, int stage, int64_t *point)
 {
   const hone_stage *s = &r->op->stage[stage];
   hone_format format = r->op->tensor[s->write.tensor].format;
-  if (s->kind == HONE_STAGE_CONTRACT) return hone_format_round(format, sum_of_products(r, s, point));
+  if (hone_stage_accumulates(s)) return hone_format_round(format, accumulate(r, s, point));
   double args[HONE_MAX_READS];
   for (int i = 0; i < s->nreads; i++) args[i] = read_at(r, &s->read[i], point);
-  return hone_format_round(format, hone_function_eval(s->function, args));
+  return hone_format_round(format, hone_apply_eval(&s->apply, args));
 }
 
 static bool affine_access(const hone_operator *op, const hone_access *a)
@@ -211,12 +219,12 @@ static hone_status supported(const hone_operator *op, hone_err *err)
   }
   for (int i = 0; i < op->nstages; i++) {
     const hone_stage *s = &op->stage[i];
-    bool kind = s->kind == HONE_STAGE_CONTRACT || (s->kind == HONE_STAGE_MAP && !s->reduced);
+    bool kind = hone_stage_accumulates(s) || (s->kind == HONE_STAGE_MAP && !s->reduced);
     bool accesses = invertible_write(op, &s->write);
     for (int k = 0; k < s->nreads; k++) accesses = accesses && affine_access(op, &s->read[k]);
     if (!kind || !accesses || s->nguards)
       return hone_err_set(err, HONE_UNSUPPORTED, "reference.stage",
-                          "stage %s: only unguarded contract and map stages with affine accesses can be computed", s->name);
+                          "stage %s: only unguarded contract, map and reduce stages with affine accesses can be computed", s->name);
   }
   return HONE_OK;
 }

@@ -54,7 +54,7 @@ static void add_steps(rough *x, const double steps[HONE_MAX_STAGES], const doubl
     }
     const hone_vector *v = &x->m->engine[x->s->engine[s]].vector;
     for (int d = 0; d < x->op->ndims; d++) points *= dim_in(st->dims, d) ? length[d] : 1;
-    *busy += steps[s] * ((double)v->startup_cycles + points / rate_of(v->rate[hone_function_cost_class(st->function)]));
+    *busy += steps[s] * ((double)v->startup_cycles + points / rate_of(v->rate[hone_function_cost_class(st->apply.function)]));
   }
 }
 

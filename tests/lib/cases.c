@@ -273,32 +273,46 @@ static int64_t draw_extent(hone_rng *r)
   return chance(r, 70) ? some[hone_rng_below(r, sizeof some / sizeof *some)] : between(r, 1, 140);
 }
 
-/* Maps alone: no matrix engine anywhere. False when no vector engine takes the format. */
-static bool draw_elementwise(hone_rng *r, const case_options *o, test_case *c)
+/* Without a matrix product: maps and reductions. */
+static const struct {
+  const char *name, *option, *values[2];
+  bool heads;
+} vector_operators[] = {
+    {"residual_add", NULL, {NULL}, false},
+    {"gated_activation", "activation", {"silu", "gelu"}, false},
+    {"rms_norm", NULL, {NULL}, true},
+    {"softmax", NULL, {NULL}, false},
+};
+
+/* False when no vector engine takes the format. */
+static bool draw_vector_operator(hone_rng *r, const case_options *o, test_case *c)
 {
-  static const char *const activations[] = {"silu", "gelu"};
   hone_err err;
   char path[512];
-  const bool gate = chance(r, 50);
+  int which = (int)hone_rng_below(r, sizeof vector_operators / sizeof *vector_operators);
+  const char *name = vector_operators[which].name, *option = vector_operators[which].option;
   int64_t limit = o->max_points ? o->max_points : INT64_C(1) << 22;
-  hone_size sizes[] = {{"tokens", 1}, {"width", 1}};
+  hone_size sizes[] = {{"tokens", 1}, {"width", 1}, {"heads", 1}};
   do {
     for (int i = 0; i < 2; i++) sizes[i].value = draw_extent(r);
-  } while (sizes[0].value * sizes[1].value > limit);
+    if (vector_operators[which].heads) sizes[2].value = between(r, 1, 5);
+  } while (sizes[0].value * sizes[1].value * sizes[2].value > limit);
   hone_format_choice format = {NULL, (hone_format)hone_rng_below(r, HONE_FORMAT_COUNT)};
-  hone_operator_option option = {"activation", activations[hone_rng_below(r, 2)]};
-  snprintf(path, sizeof path, "%s/spaces/%s.yaml", HONE_SRCDIR, gate ? "gated_activation" : "residual_add");
-  if (hone_operator_load(path, sizes, 2, &format, 1, &option, gate, &c->op, &err) != HONE_OK) die(path, &err);
+  hone_operator_option choice = {option, option ? vector_operators[which].values[hone_rng_below(r, 2)] : ""};
+  snprintf(path, sizeof path, "%s/spaces/%s.yaml", HONE_SRCDIR, name);
+  if (hone_operator_load(path, sizes, vector_operators[which].heads ? 3 : 2, &format, 1, &choice, option != NULL, &c->op, &err) !=
+      HONE_OK)
+    die(path, &err);
   if (hone_params_new(&c->op, &c->m, &c->params, &err) != HONE_OK) return false;
   hone_params_free(&c->params);
-  say(c, " %s %s tokens=%lld width=%lld dtype=%s :", c->op.name, gate ? option.value : "", (long long)sizes[0].value,
-      (long long)sizes[1].value, hone_format_name(format.format));
+  say(c, " %s %s tokens=%lld width=%lld heads=%lld dtype=%s :", name, choice.value, (long long)sizes[0].value,
+      (long long)sizes[1].value, (long long)sizes[2].value, hone_format_name(format.format));
   return true;
 }
 
 static void draw_operator(hone_rng *r, const case_options *o, test_case *c)
 {
-  if (!o->plain && chance(r, 8) && draw_elementwise(r, o, c)) return;
+  if (!o->plain && chance(r, 15) && draw_vector_operator(r, o, c)) return;
   static const char *const activations[] = {"none", "relu", "gelu", "silu"};
   hone_err err;
   char path[512];

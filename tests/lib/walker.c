@@ -335,6 +335,7 @@ static void find_write_buffers(walk *w, int stage)
     if (outer && reduced_outside(w, st->reduced, b->position)) outer->format = st->accumulator;
     outer = b;
   }
+  if (st->kind == HONE_STAGE_REDUCE && outer) outer->format = st->accumulator; /* the engine joins into it */
   const buffer *before = NULL;
   for (int k = 0; k < w->nbuffers; k++) {
     buffer *b = &w->buffer[k];

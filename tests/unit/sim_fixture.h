@@ -64,7 +64,7 @@ static inline hone_operator fixture_matmul(int64_t m, int64_t n, int64_t k)
   op.stage[0] = (hone_stage){.name = "product", .kind = HONE_STAGE_CONTRACT, .dims = 7, .reduced = 4, .write = access[Y], .nreads = 2,
                              .read = {access[X], access[W]}, .accumulator = HONE_FORMAT_FP32};
   op.stage[1] = (hone_stage){.name = "relu", .kind = HONE_STAGE_MAP, .dims = 3, .write = access[Y], .nreads = 1, .read = {access[Y]},
-                             .function = HONE_FUNCTION_RELU};
+                             .apply = {HONE_FUNCTION_RELU, 1, 0}};
   return op;
 }
 

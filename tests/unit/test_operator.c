@@ -68,7 +68,7 @@ START_TEST(each_write_makes_a_version)
   }
   ck_assert_int_eq(op.tensor[1].format, HONE_FORMAT_INT8);
   ck_assert_int_eq(op.stage[0].accumulator, HONE_FORMAT_FP32); /* bf16 x int8: the wider kind */
-  ck_assert_int_eq(op.stage[2].function, HONE_FUNCTION_GELU);
+  ck_assert_int_eq(op.stage[2].apply.function, HONE_FUNCTION_GELU);
   int64_t v;
   ck_assert(hone_tensor_compulsory(&op, 5, &v) && v == 0); /* an intermediate need not leave */
 }

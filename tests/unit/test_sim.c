@@ -143,7 +143,7 @@ START_TEST(vector_step)
   a.p.ninsns = a.stream[0].count = 3; /* again without the halt */
   hone_insn_body *x = asm_body(&a, HONE_INSN_MAP);
   *x = (hone_insn_body){.stage = 1, .nreads = 1, .read = {in_y(DIM_M, DIM_N)}, .write = in_x(DIM_M, DIM_N), .niter = 2,
-                        .iter = {DIM_M, DIM_N}, .function = HONE_FUNCTION_RELU};
+                        .iter = {DIM_M, DIM_N}, .apply = {HONE_FUNCTION_RELU, 1, 0}};
   asm_move(&a, HONE_INSN_COPY, Y, ACC, in_y(DIM_M, DIM_N), in_x(DIM_M, DIM_N));
   asm_halt(&a);
   ck_assert_int_eq(cycles_of(&b, &a), 4 + 2 * (5 + 16)); /* 64 elements, 4 a cycle */
