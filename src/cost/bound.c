@@ -379,15 +379,6 @@ static hone_status bound_blocks(bounding *b, hone_bound *out, hone_err *err)
   return HONE_OK;
 }
 
-/* Dims that may be cut over the cores (DESIGN section 6 line 3). */
-static hone_dimset parallel_dims(const hone_operator *op)
-{
-  hone_dimset dims = 0;
-  for (int d = 0; d < op->ndims; d++) dims |= op->dim[d].sequential ? 0 : UINT32_C(1) << d;
-  for (int s = 0; s < op->nstages; s++) dims &= op->stage[s].dims & ~op->stage[s].reduced;
-  return dims;
-}
-
 static bool cores_are_apart(const hone_machine *m)
 {
   bool apart = true;
@@ -434,7 +425,7 @@ static hone_status try_cuts(cutting *c, int d, int64_t cores, hone_err *err)
 hone_status hone_bound_cycles(const hone_operator *op, const hone_machine *m, hone_bound *out, hone_err *err)
 {
   int64_t cores = hone_machine_cores(m);
-  cutting c = {.b = {.op = op, .m = m, .spread = 1}, .dims = parallel_dims(op)};
+  cutting c = {.b = {.op = op, .m = m, .spread = 1}, .dims = hone_operator_parallel(op)};
   for (int d = 0; d < op->ndims; d++) {
     c.b.extent[d] = op->dim[d].extent;
     c.b.blocks[d] = 1;

@@ -40,6 +40,7 @@ static hone_reason check_splits(const legality *c)
         if (dim_in(op->stage[s].reduced, d)) return fail(c, HONE_REASON_SPLIT_REDUCED, -1, -1, s, d, n, 1);
         if (!dim_in(op->stage[s].dims, d)) return fail(c, HONE_REASON_SPLIT_STAGE, -1, -1, s, d, n, 1);
       }
+      if (!dim_in(hone_operator_parallel(op), d)) return fail(c, HONE_REASON_SPLIT_STAGE, -1, -1, -1, d, n, 1);
     }
   }
   return HONE_REASON_NONE;

@@ -70,10 +70,7 @@ static void try_cuts(cutting *c, int axis, int d, int64_t room)
  * arrays, little that several cores load. */
 static void split_cores(const recipe *r, hone_dimset among, hone_schedule *s)
 {
-  cutting c = {.r = r, .parallel = among & ~r->reduced};
-  for (int i = 0; i < r->op->nstages; i++) c.parallel &= r->op->stage[i].dims;
-  for (int d = 0; d < r->op->ndims; d++)
-    if (r->op->dim[d].sequential) c.parallel &= ~(1u << d);
+  cutting c = {.r = r, .parallel = among & hone_operator_parallel(r->op)};
   for (int a = 0; a < r->m->naxes; a++) {
     c.at = *s;
     c.tried = 0;

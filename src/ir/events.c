@@ -78,7 +78,8 @@ static hone_reason build_joins(build *b)
     for (int s = first + 1; s <= last; s++) {
       shared &= op->stage[s].dims;
       for (int r = 0; r < op->stage[s].nreads; r++)
-        if (op->stage[s].read[r].tensor == t) shared &= hone_access_dims(op, &op->stage[s].read[r]);
+        for (int d = 0; op->stage[s].read[r].tensor == t && d < op->ndims; d++)
+          if (!hone_access_aligned(op, &op->stage[first].write, &op->stage[s].read[r], d)) shared &= ~(1u << d);
     }
     for (int p = 0; p < least; p++)
       if (b->e->loop[p].trips > 1 && !dim_in(shared, b->e->loop[p].dim))
@@ -99,13 +100,14 @@ static bool shares(const build *b, int from, int to, int p)
   return true;
 }
 
-static int find_read_buffer(const build *b, int tensor, int level, int position, int stage, int parent)
+/* The same box at the same visits: a stage that reads the tensor by other dims needs a buffer of its own. */
+static int find_read_buffer(const build *b, const hone_access *a, int level, int position, int stage, int parent)
 {
   for (int i = 0; i < b->e->nbuffers; i++) {
     const hone_buffer *x = &b->e->buffer[i];
-    if (x->kind != HONE_BUFFER_READ || x->tensor != tensor || x->level != level || x->parent != parent) continue;
+    if (x->kind != HONE_BUFFER_READ || x->level != level || x->parent != parent) continue;
     int first = __builtin_ctz(x->stages);
-    if (shares(b, first, stage, position)) return i;
+    if (hone_access_same(b->op, &x->access, a) && shares(b, first, stage, position)) return i;
   }
   return -1;
 }
@@ -183,7 +185,7 @@ static hone_reason build_read(build *b, int s, int r)
   for (int i = 0; i < c.n; i++) {
     int l = c.level[i], p = b->s->at[t][l];
     if (p < position) return fail(b, HONE_REASON_PLACEMENT, l, t, s, -1);
-    int x = find_read_buffer(b, t, l, p, s, parent);
+    int x = find_read_buffer(b, a, l, p, s, parent);
     if (x < 0) {
       hone_buffer nb = {.kind = HONE_BUFFER_READ, .tensor = t, .level = l, .position = p, .depth = b->s->depth[t][l],
                         .parent = parent, .mover = b->m->move[outer][l], .writer = -1, .access = *a,

@@ -50,6 +50,60 @@ hone_dimset hone_access_dims(const hone_operator *op, const hone_access *a)
   return dims;
 }
 
+static bool same_affine(const hone_affine *a, const hone_affine *b)
+{
+  if (a->constant != b->constant || a->nterms != b->nterms) return false;
+  for (int i = 0; i < a->nterms; i++) {
+    int k = 0;
+    while (k < b->nterms && b->term[k].dim != a->term[i].dim) k++;
+    if (k == b->nterms || b->term[k].coef != a->term[i].coef) return false;
+  }
+  return true;
+}
+
+bool hone_access_same(const hone_operator *op, const hone_access *a, const hone_access *b)
+{
+  bool same = a->tensor == b->tensor;
+  for (int x = 0; same && x < op->tensor[a->tensor].rank; x++) {
+    const hone_axis_expr *e = &a->axis[x], *f = &b->axis[x];
+    same = e->table == f->table;
+    if (same && e->table < 0) same = same_affine(&e->affine, &f->affine);
+    if (same && e->table >= 0) same = same_affine(&e->table_axis[0], &f->table_axis[0]) && same_affine(&e->table_axis[1], &f->table_axis[1]);
+  }
+  return same;
+}
+
+/* The axis dim d runs along, -1: none. */
+static int axis_along(const hone_operator *op, const hone_access *a, int d)
+{
+  for (int x = 0; x < op->tensor[a->tensor].rank; x++)
+    if (a->axis[x].table < 0 && affine_dims(&a->axis[x].affine) >> d & 1) return x;
+  return -1;
+}
+
+bool hone_access_aligned(const hone_operator *op, const hone_access *a, const hone_access *b, int d)
+{
+  int x = axis_along(op, a, d);
+  return x >= 0 && x == axis_along(op, b, d) && same_affine(&a->axis[x].affine, &b->axis[x].affine);
+}
+
+hone_dimset hone_operator_parallel(const hone_operator *op)
+{
+  hone_dimset dims = 0;
+  for (int d = 0; d < op->ndims; d++)
+    if (!op->dim[d].sequential) dims |= 1u << d;
+  for (int s = 0; s < op->nstages; s++) {
+    const hone_stage *st = &op->stage[s];
+    dims &= st->dims & ~st->reduced;
+    for (int r = 0; r < st->nreads; r++) {
+      int w = op->tensor[st->read[r].tensor].role == HONE_ROLE_INTERMEDIATE ? hone_operator_writer(op, st->read[r].tensor) : -1;
+      for (int d = 0; w >= 0 && d < op->ndims; d++)
+        if (!hone_access_aligned(op, &op->stage[w].write, &st->read[r], d)) dims &= ~(1u << d);
+    }
+  }
+  return dims;
+}
+
 int64_t hone_tensor_elements(const hone_operator *op, int tensor)
 {
   int64_t n = 1;

@@ -136,6 +136,13 @@ static inline bool hone_stage_accumulates(const hone_stage *st)
 int hone_operator_writer(const hone_operator *op, int tensor);            /* stage, -1 for inputs */
 
 hone_dimset hone_access_dims(const hone_operator *op, const hone_access *a);
+bool hone_access_same(const hone_operator *op, const hone_access *a, const hone_access *b); /* one tensor, by the same dims */
+/* Does dim d run along the same axis, from the same place, in both accesses of a tensor? */
+bool hone_access_aligned(const hone_operator *op, const hone_access *a, const hone_access *b, int d);
+/* Dims that may be cut over cores (section 6 line 3): in every stage, nowhere
+ * reduced or sequential, and along one axis of each intermediate, so that what a core
+ * reads of it that core has written. */
+hone_dimset hone_operator_parallel(const hone_operator *op);
 /* useful(stage): points satisfying the guard (section 4 line 11). False on overflow. */
 bool hone_stage_useful(const hone_operator *op, int stage, int64_t *points);
 /* compulsory(T): bytes of the distinct elements used (line 11). False on overflow. */

@@ -56,9 +56,7 @@ static void gen_splits(generator *g)
 {
   for (int a = 0; a < g->m->naxes; a++)
     for (int d = 0; d < g->op->ndims; d++) {
-      bool parallel = !g->op->dim[d].sequential;
-      for (int s = 0; s < g->op->nstages; s++)
-        parallel &= dim_in(g->op->stage[s].dims, d) && !dim_in(g->op->stage[s].reduced, d);
+      bool parallel = dim_in(hone_operator_parallel(g->op), d);
       hone_param x = blank(HONE_PARAM_SPLIT);
       x.axis = (int8_t)a;
       x.dim = (int8_t)d;

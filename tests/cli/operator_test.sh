@@ -18,4 +18,46 @@ for schedule in default "@$work/schedule"; do
   expect 0 "numbers" hone simulate $problem --schedule "$schedule" --check-numerics --json
   [ "$(json "$work/out" numerics.passed)" = true ] || fail "$schedule: the numbers are not said to be right"
 done
+
+# A tensor read by other dims than the first time: a tensor times its transpose, and
+# an intermediate read turned, which must not be joined along loops that turn, nor cut.
+cat > "$work/gram.yaml" << 'EOF'
+operator:
+  name: gram
+  sizes: {m: {}, k: {}}
+  dims: {m: m, n: m, k: k}
+  tensors:
+    X: {role: input, axes: [m, k], format: dtype}
+    Y: {role: output, axes: [m, m], format: dtype}
+  stages:
+    - {name: product, kind: contract, write: "Y[m,n]", read: ["X[m,k]", "X[n,k]"]}
+EOF
+cat > "$work/turned.yaml" << 'EOF'
+operator:
+  name: turned
+  sizes: {m: {}}
+  dims: {m: m, n: m}
+  tensors:
+    X: {role: input, axes: [m, m], format: dtype}
+    T: {role: intermediate, axes: [m, m], format: dtype}
+    Y: {role: output, axes: [m, m], format: dtype}
+  stages:
+    - {name: first, kind: map, function: silu, write: "T[m,n]", read: ["X[m,n]"]}
+    - {name: second, kind: map, function: add, write: "Y[m,n]", read: ["T[n,m]", "X[m,n]"]}
+EOF
+for problem in "gram.yaml --size m=65,k=40" "turned.yaml --size m=65"; do
+  for machine in teaching napier-public; do
+    arguments="--data $top --operator $work/$problem --dtype bf16 --machine $machine"
+    # shellcheck disable=SC2086
+    expect 0 "$problem" hone tune $arguments --budget 300 --json || continue
+    [ "$(json "$work/out" counts.failed)" -eq 0 ] || fail "$problem on $machine: failures: $(json "$work/out" counts)"
+    json "$work/out" default.sim_cycles > /dev/null || fail "$problem on $machine: no default"
+    json "$work/out" best.schedule > "$work/schedule"
+    for schedule in default "@$work/schedule"; do
+      # shellcheck disable=SC2086
+      expect 0 "numbers" hone simulate $arguments --schedule "$schedule" --check-numerics --json
+      [ "$(json "$work/out" numerics.passed)" = true ] || fail "$problem on $machine, $schedule: the numbers are not said to be right"
+    done
+  done
+done
 finish

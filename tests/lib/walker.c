@@ -280,12 +280,22 @@ static int home_of(const walk *w, int t)
   return w->op->tensor[t].role == HONE_ROLE_INTERMEDIATE ? w->s->home[t] : 0;
 }
 
+/* Along the same dims on every axis (one dim or none; coefficients are 1). */
+static bool same_box(const walk *w, const hone_access *a, const hone_access *b)
+{
+  for (int x = 0; x < w->op->tensor[a->tensor].rank; x++) {
+    const hone_affine *e = &a->axis[x].affine, *f = &b->axis[x].affine;
+    if (e->constant != f->constant || e->nterms != f->nterms || (e->nterms && e->term[0].dim != f->term[0].dim)) return false;
+  }
+  return true;
+}
+
 /* A tile in one memory serves every stage that meets it at the same visits. */
-static bool already_there(walk *w, int stage, int tensor, int level, int position)
+static bool already_there(walk *w, int stage, const hone_access *a, int level, int position)
 {
   for (int k = 0; k < w->nbuffers; k++) {
     buffer *b = &w->buffer[k];
-    if (b->written || b->tensor != tensor || b->level != level) continue;
+    if (b->written || b->tensor != a->tensor || b->level != level || !same_box(w, a, b->access)) continue;
     bool shared = true;
     for (int i = b->stage; i < stage; i++) {
       for (int p = 0; p < position; p++) shared = shared && share_loop(w, i, p);
@@ -302,7 +312,7 @@ static void find_read_buffers(walk *w, int stage, const hone_access *a)
   for (int l = 1, outer = 0; l < w->m->nlevels; l++) {
     int p = w->s->at[a->tensor][l];
     if (p == HONE_BYPASS || !(w->m->memory[l].accepts & HONE_ACCEPT_INPUT)) continue;
-    if (!already_there(w, stage, a->tensor, l, p)) add_buffer(w, stage, a, l, outer);
+    if (!already_there(w, stage, a, l, p)) add_buffer(w, stage, a, l, outer);
     outer = l;
   }
 }
