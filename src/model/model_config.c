@@ -8,6 +8,7 @@
 
 #include <assert.h>
 #include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,13 +262,25 @@ static hone_status read_gate(const hone_model_reader *r)
   return hone_model_refuse(r, key, HONE_UNSUPPORTED, "model.unsupported", "the gate's activation must be silu or gelu");
 }
 
+/* Softcapping: a whole number in every file known, as a size of an operator is. */
+static hone_status read_cap(const hone_model_reader *r, const char *key, int64_t *out)
+{
+  const json_t *v = hone_model_find(r, key);
+  double cap = json_number_value(v);
+  *out = 0;
+  if (!v || (json_is_number(v) && cap == 0)) return HONE_OK;
+  if (!json_is_number(v) || cap < 1 || cap > 1e6 || cap != floor(cap))
+    return hone_model_refuse(r, key, HONE_INPUT, "model.range", "'%s' must be a whole number of at least 1, or null", key);
+  *out = (int64_t)cap;
+  return HONE_OK;
+}
+
 /* ---- the whole --------------------------------------------------------------------- */
 
 static void copy_structure(const hone_model_reader *r)
 {
   const hone_architecture *a = r->architecture;
   hone_model_config *c = r->config;
-  const json_t *cap = hone_model_find(r, "attn_logit_softcapping"), *logits = hone_model_find(r, "final_logit_softcapping");
   c->fused_qkv = a->fused_qkv;
   c->fused_gate_up = a->fused_gate_up;
   c->post_norms = a->post_norms;
@@ -275,8 +288,6 @@ static void copy_structure(const hone_model_reader *r)
   c->sinks = a->sinks;
   c->clamped_gate = a->clamped_gate;
   c->scaled_embedding = a->scaled_embedding;
-  c->attention_softcap = json_number_value(cap) != 0;
-  c->logit_softcap = json_number_value(logits) != 0;
   c->shards = 1;
   c->whole_vocabulary = c->vocabulary;
 }
@@ -316,6 +327,8 @@ static hone_status read_config(hone_model_reader *r)
   if (s == HONE_OK) s = hone_model_read_experts(r);
   if (s == HONE_OK) s = read_prediction_layers(r);
   if (s == HONE_OK) s = read_gate(r);
+  if (s == HONE_OK) s = read_cap(r, "attn_logit_softcapping", &c->attention_cap);
+  if (s == HONE_OK) s = read_cap(r, "final_logit_softcapping", &c->logit_cap);
   if (s == HONE_OK) s = read_dtype(r);
   if (s == HONE_OK) s = read_quantization(r);
   if (s == HONE_OK) copy_structure(r);

@@ -35,7 +35,8 @@ typedef struct {
   bool qkv_bias, o_bias, mlp_bias;
   bool fused_qkv, fused_gate_up; /* stored, and run, as one matmul */
   bool post_norms;               /* also a norm after attention and after the MLP, before the addition */
-  bool qk_norm, sinks, clamped_gate, scaled_embedding, attention_softcap, logit_softcap;
+  bool qk_norm, sinks, clamped_gate, scaled_embedding;
+  int64_t attention_cap, logit_cap; /* softcapping; 0: none */
   const char *gate;              /* "silu", "gelu": of the gate */
   int64_t window, window_layers; /* layers that see the last `window` tokens only; 0: none */
   /* Multi-head latent attention; kv_rank 0: none. q_rank 0: q is projected at once. */

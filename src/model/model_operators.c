@@ -32,10 +32,11 @@ bool hone_phase_find(const char *name, hone_phase *out)
 }
 
 static const char no_gather[] = "not tuned yet: move stages are not supported";
-static const char no_reduce[] = "not tuned yet: reduce stages are not supported";
-static const char no_rotary[] = "not tuned yet: the pairing of elements is no single-dim access";
-static const char no_online[] = "not tuned yet: online stages and guards are not supported";
-static const char no_map[] = "not tuned yet: has no operator text of its own";
+static const char no_choice[] = "not tuned yet: choosing the largest is no stage";
+static const char no_guard[] = "not tuned yet: guards (masks) are not supported";
+static const char no_sinks[] = "not tuned yet: attention sinks are not supported";
+static const char no_latent[] = "not tuned yet: values that are part of the keys are not supported";
+static const char no_odd[] = "not tuned yet: an odd number of elements cannot be paired";
 static const char no_clamp[] = "not tuned yet: no map stage clamps at a constant";
 static const char no_group[] = "not tuned yet: grouped matmul, rows per expert are known at run time only";
 static const char no_link[] = "not tuned yet: communication between shards";
@@ -178,7 +179,10 @@ static void add_residual(builder *b, const char *role, int64_t count)
 
 static void add_norm(builder *b, const char *role, int64_t count, const hone_size *sizes, int64_t width)
 {
-  hone_model_item x = other(role, count, "rms_norm", no_reduce, sizes);
+  const hone_model_formats *f = &b->q->formats;
+  hone_model_item x = other(role, count, "rms_norm", "", sizes);
+  put_format(&x, "", f->activations);
+  if (f->other_weights != f->activations) put_format(&x, "G", f->other_weights);
   put_parameters(b, &x, width, b->q->formats.other_weights);
   add(b, &x);
 }
@@ -230,17 +234,25 @@ static void add_attention_item(builder *b, attention a, int64_t count, int64_t w
   bool prefill = b->q->phase == HONE_PHASE_PREFILL;
   int64_t context = b->q->context, queries = prefill ? context : 1;
   if (window >= context) window = 0; /* all of the context is seen */
-  hone_model_item x = other("attention", count, prefill ? "attention_prefill" : "attention_decode", no_online,
+  bool in_keys = b->c->kv_rank > 0 && !prefill; /* values are the first value_dim of each key */
+  const char *missing = prefill ? no_guard : b->c->sinks ? no_sinks : in_keys ? no_latent : "";
+  hone_model_item x = other("attention", count, "attention", missing,
                             SIZES({"batch", b->q->batch}, {"heads", a.heads}, {"kv_heads", a.kv_heads}, {"queries", queries},
-                                  {"keys", !prefill && window > 0 ? window : context}, {"head_dim", a.key_dim}));
-  if (a.value_dim != a.key_dim) put_size(&x, "value_dim", a.value_dim);
-  if (window > 0) put_size(&x, "window", window);
+                                  {"keys", !prefill && window > 0 ? window : context}, {"head_dim", a.key_dim},
+                                  {"value_dim", a.value_dim}));
+  if (prefill && window > 0) put_size(&x, "window", window);
   put_format(&x, "", b->q->formats.activations);
-  put_format(&x, "cache", b->q->formats.cache);
+  if (b->q->formats.cache != b->q->formats.activations) {
+    put_format(&x, "K", b->q->formats.cache);
+    put_format(&x, "V", b->q->formats.cache);
+  }
   if (prefill) put_option(&x, "mask", "causal");
   if (b->c->sinks) put_option(&x, "sinks", "yes");
-  if (b->c->attention_softcap) put_option(&x, "softcap", "yes");
-  if (b->c->kv_rank > 0 && !prefill) put_option(&x, "values", "in-keys"); /* the first value_dim of each key */
+  if (b->c->attention_cap > 0) {
+    put_option(&x, "softcap", "yes");
+    put_size(&x, "cap", b->c->attention_cap);
+  }
+  if (in_keys) put_option(&x, "values", "in-keys");
   x.flops = 2.0 * (double)count * (double)b->q->batch * (double)a.heads * pairs(queries, context, window) *
             (double)(a.key_dim + a.value_dim);
   if (b->c->sinks) put_parameters(b, &x, a.heads, b->q->formats.other_weights);
@@ -255,8 +267,20 @@ static void add_cached_attention(builder *b, attention a)
 
 static void add_rotary(builder *b, const char *role, int64_t heads)
 {
-  add_other(b, role, b->c->layers, "rotary", no_rotary,
-            SIZES({"tokens", b->tokens}, {"heads", heads}, {"head_dim", b->c->rotary_dim}));
+  hone_model_item x = other(role, b->c->layers, "rotary", b->c->rotary_dim % 2 ? no_odd : "",
+                            SIZES({"tokens", b->tokens}, {"heads", heads}, {"head_dim", b->c->rotary_dim}));
+  put_format(&x, "", b->q->formats.activations);
+  add(b, &x);
+}
+
+static void add_cache_append(builder *b, const char *role, int64_t count, int64_t heads, int64_t head_dim)
+{
+  const hone_model_formats *f = &b->q->formats;
+  hone_model_item x =
+      other(role, count, "cache_append", "", SIZES({"tokens", b->tokens}, {"heads", heads}, {"head_dim", head_dim}));
+  put_format(&x, "", f->activations);
+  if (f->cache != f->activations) put_format(&x, "K", f->cache);
+  add(b, &x);
 }
 
 static void add_projections(builder *b)
@@ -282,8 +306,7 @@ static void add_attention(builder *b)
   }
   add_rotary(b, "rotary q", c->heads);
   add_rotary(b, "rotary k", c->kv_heads);
-  add_other(b, "cache append k, v", 2 * c->layers, "cache_append", no_gather,
-            SIZES({"tokens", b->tokens}, {"heads", c->kv_heads}, {"head_dim", c->head_dim}));
+  add_cache_append(b, "cache append k, v", 2 * c->layers, c->kv_heads, c->head_dim);
   add_cached_attention(b, (attention){c->heads, c->kv_heads, c->head_dim, c->head_dim});
   add_linear(b, "o_proj", c->layers, b->tokens, c->hidden, times(b, c->heads, c->head_dim), (how){.bias = c->o_bias});
 }
@@ -306,7 +329,7 @@ static void add_latent_attention(builder *b)
   add_norm(b, "kv_a_layernorm", n, SIZES({"tokens", m}, {"width", c->kv_rank}), c->kv_rank);
   add_rotary(b, "rotary q", c->heads);
   add_rotary(b, "rotary k", 1);
-  add_other(b, "cache append latent", n, "cache_append", no_gather, SIZES({"tokens", m}, {"heads", 1}, {"head_dim", latent}));
+  add_cache_append(b, "cache append latent", n, 1, latent);
   if (b->q->phase == HONE_PHASE_PREFILL) {
     add_linear(b, "kv_b_proj", n, m, times(b, c->heads, c->nope_dim + c->value_dim), c->kv_rank, usual);
     add_cached_attention(b, (attention){c->heads, c->heads, c->head_dim, c->value_dim});
@@ -369,7 +392,7 @@ static void add_router(builder *b)
 {
   const hone_model_config *c = b->c;
   add_linear(b, "router", c->moe_layers, b->tokens, c->experts, c->hidden, (how){.bias = c->expert_bias, .plain = true});
-  hone_model_item x = other("choice of experts", c->moe_layers, "top_k", no_reduce,
+  hone_model_item x = other("choice of experts", c->moe_layers, "top_k", no_choice,
                             SIZES({"tokens", b->tokens}, {"experts", c->experts}, {"top_k", c->top_k}));
   if (c->score_bias) put_parameters(b, &x, c->experts, b->q->formats.other_weights);
   add(b, &x);
@@ -420,8 +443,10 @@ static void add_embedding(builder *b)
                             SIZES({"tokens", b->tokens}, {"width", c->hidden}, {"vocabulary", c->vocabulary}));
   put_parameters(b, &x, times(b, c->vocabulary, c->hidden), b->q->formats.other_weights);
   add(b, &x);
-  if (c->scaled_embedding)
-    add_other(b, "embedding scale", 1, "scale", no_map, SIZES({"tokens", b->tokens}, {"width", c->hidden}));
+  if (c->scaled_embedding) {
+    hone_model_item scale = begin_elementwise(b, "embedding scale", 1, "embedding_scale", "", b->tokens, c->hidden);
+    add(b, &scale);
+  }
   add_collective(b, "sum of embed_tokens", 1, "all_reduce", b->tokens, c->hidden);
 }
 
@@ -444,7 +469,11 @@ static void add_head(builder *b)
   const hone_model_config *c = b->c;
   int64_t m = b->q->batch; /* the last token of each sequence */
   add_linear(b, "lm_head", 1, m, c->vocabulary, c->hidden, (how){.plain = true, .no_weights = c->tied_embeddings});
-  if (c->logit_softcap) add_other(b, "logit softcap", 1, "softcap", no_map, SIZES({"tokens", m}, {"width", c->vocabulary}));
+  if (c->logit_cap > 0) {
+    hone_model_item x = begin_elementwise(b, "logit softcap", 1, "softcap", "", m, c->vocabulary);
+    put_size(&x, "cap", c->logit_cap);
+    add(b, &x);
+  }
   add_collective(b, "logits", 1, "all_gather", m, c->whole_vocabulary);
 }
 
