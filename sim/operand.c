@@ -80,6 +80,7 @@ void hone_sim_runs(const sim *s, const hone_operand *o, const sim_box *box, int6
   int64_t run = 1;
   for (int k = x->rank - 1; k >= 0; k--) {
     int a = s->layout[o->arg][k];
+    if (x->scattered >> a & 1) break;
     run *= box->length[a];
     if (box->length[a] != x->extent[a]) break;
   }

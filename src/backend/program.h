@@ -34,7 +34,7 @@
  * sum over axes of (start of range inner[a] - start of range outer[a]) * stride[a]
  * and is length of range inner[a] long on each axis; outer = 255 means offset 0.
  * A DRAM operand is argument `arg` at the box given by ranges inner[a], moved by
- * origin[a]; strides and base are bound at load. inner = 255 is the range {0, 1}
+ * origin[a]; strides and base, or an address per index of the scattered axes, are bound at load. inner = 255 is the range {0, 1}
  * (an axis no dim runs along). */
 #ifndef HONE_BACKEND_PROGRAM_H
 #define HONE_BACKEND_PROGRAM_H

@@ -21,6 +21,7 @@ static double run_elements(const hone_timing *t, const hone_buffer *b)
     int axis = parent ? i : layout[i]; /* on the chip boxes lie row-major */
     const hone_affine *a = &b->access.axis[axis].affine;
     double length = 1;
+    if (!parent && x->scattered >> axis & 1) break;
     if (a->nterms > 0) {
       int d = a->term[0].dim;
       const hone_pieces *p = &t->v->core->cuts.of[d][hone_cuts_level(&t->v->e, d, b->position)];

@@ -100,14 +100,38 @@ static bool shares(const build *b, int from, int to, int p)
   return true;
 }
 
-/* The same box at the same visits: a stage that reads the tensor by other dims needs a buffer of its own. */
+/* Loops before `position` with several trips whose dim is in `dims`. */
+static hone_loopset loops_of(const build *b, int position, hone_dimset dims)
+{
+  hone_loopset set = 0;
+  for (int p = 0; p < position; p++)
+    if (b->e->loop[p].trips > 1 && dim_in(dims, b->e->loop[p].dim)) set |= (hone_loopset)1 << p;
+  return set;
+}
+
+/* Has buffer x what access a wants at the same visits? It runs along the same dims,
+ * or x holds an axis whole that a sees a part of. */
+static bool holds(const build *b, const hone_buffer *x, const hone_access *a)
+{
+  if (hone_access_same(b->op, &x->access, a)) return true;
+  for (int i = 0; i < b->op->tensor[a->tensor].rank; i++) {
+    const hone_axis_expr *have = &x->access.axis[i], *want = &a->axis[i];
+    if (have->table >= 0 || want->table >= 0 || have->affine.nterms != 1 || want->affine.nterms != 1) return false;
+    int d = have->affine.term[0].dim, k = want->affine.term[0].dim;
+    if (d == k && have->affine.constant == want->affine.constant) continue;
+    bool whole = b->s->tile[0][d] == b->op->tensor[a->tensor].extent[i] && loops_of(b, x->position, 1u << d) == 0;
+    if (!whole || have->affine.constant != 0 || want->affine.constant != 0 || b->op->dim[k].extent > b->op->dim[d].extent) return false;
+  }
+  return true;
+}
+
 static int find_read_buffer(const build *b, const hone_access *a, int level, int position, int stage, int parent)
 {
   for (int i = 0; i < b->e->nbuffers; i++) {
     const hone_buffer *x = &b->e->buffer[i];
-    if (x->kind != HONE_BUFFER_READ || x->level != level || x->parent != parent) continue;
+    if (x->kind != HONE_BUFFER_READ || x->tensor != a->tensor || x->level != level || x->parent != parent) continue;
     int first = __builtin_ctz(x->stages);
-    if (hone_access_same(b->op, &x->access, a) && shares(b, first, stage, position)) return i;
+    if (holds(b, x, a) && shares(b, first, stage, position)) return i;
   }
   return -1;
 }
@@ -125,15 +149,6 @@ static bool size_buffer(const build *b, hone_buffer *x)
   x->bytes = hone_format_bytes(x->format, x->elements);
   if (align > 1 && !hone_checked_mul(hone_ceil_div(x->bytes, align), align, &x->bytes)) return false;
   return true;
-}
-
-/* Loops before `position` with several trips whose dim is in `dims`. */
-static hone_loopset loops_of(const build *b, int position, hone_dimset dims)
-{
-  hone_loopset set = 0;
-  for (int p = 0; p < position; p++)
-    if (b->e->loop[p].trips > 1 && dim_in(dims, b->e->loop[p].dim)) set |= (hone_loopset)1 << p;
-  return set;
 }
 
 static hone_reason add_buffer(build *b, hone_buffer x, int *index)

@@ -1,8 +1,8 @@
 /* An operator: a computation over integer dims, exactly as DESIGN section 4
  * defines it. A value type of fixed size; sizes and formats are substituted at
  * load, so every extent is a number. Read-only after load: share it freely
- * between threads. Stage kinds other than contract, map and reduce, guards, ragged
- * extents and gather parse into the fields below; hone_operator_load refuses
+ * between threads. Stage kinds other than contract, map and reduce, guards and ragged
+ * extents parse into the fields below; hone_operator_load refuses
  * them as UNSUPPORTED until the rooms handle them. */
 #ifndef HONE_IR_OPERATOR_H
 #define HONE_IR_OPERATOR_H
@@ -60,6 +60,7 @@ typedef struct {
   hone_format format;
   int rank;                    /* 0: a scalar */
   int64_t extent[HONE_MAX_RANK];
+  uint8_t scattered;           /* bit per axis, outermost ones: an index table says where in DRAM each index is */
   hone_outside outside;
   int nlayouts;                /* >= 1; layout[l][0] is the outermost axis in DRAM */
   uint8_t layout[HONE_MAX_LAYOUTS][HONE_MAX_RANK];

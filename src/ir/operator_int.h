@@ -1,5 +1,5 @@
 /* Inside the operator loader. Reading order: operator_expr.c (expressions and
- * accesses), operator_load.c (the text), operator_stage.c (its stages), operator_check.c
+ * accesses), operator_load.c (the text), operator_stage.c (its stages), operator_view.c (index tables), operator_check.c
  * (what it must satisfy, what is not supported yet), operator_print.c, operator.c. */
 #ifndef HONE_IR_OPERATOR_INT_H
 #define HONE_IR_OPERATOR_INT_H
@@ -67,6 +67,7 @@ hone_status hone_loader_take_name(hone_loader *l, hone_node *n, const char *text
 const char *hone_loader_option(const hone_loader *l, const char *name); /* its value, NULL */
 hone_status hone_loader_check_when(hone_loader *l, hone_node *n, bool *out);
 hone_status hone_loader_load_stages(hone_loader *l);
+hone_status hone_loader_make_views(hone_loader *l); /* operator_view.c */
 
 hone_status hone_operator_check(const hone_operator *op, const hone_operator_places *at, hone_err *err);
 

@@ -462,6 +462,7 @@ static hone_status load(hone_loader *l)
   if (s == HONE_OK) s = load_ragged(l);
   if (s == HONE_OK) s = hone_loader_load_stages(l);
   if (s == HONE_OK) s = note_spec(l);
+  if (s == HONE_OK) s = hone_loader_make_views(l);
   return s == HONE_OK ? hone_operator_check(&l->op, &l->at, l->err) : s;
 }
 

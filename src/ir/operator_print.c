@@ -69,7 +69,10 @@ static void print_tensor(const hone_tensor *t, int number, hone_text *out)
   hone_text_add(out, "tensor t%d %s %s [", number, role_names[t->role], hone_format_name(t->format));
   for (int a = 0; a < t->rank; a++)
     hone_text_add(out, "%s%" PRId64, a ? "," : "", t->extent[a]);
-  hone_text_add(out, "] outside %s layouts", outside_names[t->outside]);
+  hone_text_add(out, "] outside %s", outside_names[t->outside]);
+  for (int a = 0; a < t->rank; a++)
+    if (t->scattered >> a & 1) hone_text_add(out, " scattered %d", a);
+  hone_text_add(out, " layouts");
   for (int l = 0; l < t->nlayouts; l++) {
     hone_text_add(out, " ");
     for (int a = 0; a < t->rank; a++)

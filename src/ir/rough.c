@@ -137,6 +137,7 @@ static void measure_box(const rough *x, const hone_events *e, const hone_buffer 
   for (int i = t->rank - 1; i >= 0; i--) {
     double length = average_length(x, e, b, layout[i]);
     *elements *= length;
+    whole = whole && !(t->scattered >> layout[i] & 1);
     if (whole) *run *= length;
     whole = whole && length >= (double)t->extent[layout[i]];
   }

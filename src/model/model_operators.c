@@ -35,7 +35,6 @@ static const char no_gather[] = "not tuned yet: move stages are not supported";
 static const char no_choice[] = "not tuned yet: choosing the largest is no stage";
 static const char no_guard[] = "not tuned yet: guards (masks) are not supported";
 static const char no_sinks[] = "not tuned yet: attention sinks are not supported";
-static const char no_latent[] = "not tuned yet: values that are part of the keys are not supported";
 static const char no_odd[] = "not tuned yet: an odd number of elements cannot be paired";
 static const char no_clamp[] = "not tuned yet: no map stage clamps at a constant";
 static const char no_group[] = "not tuned yet: grouped matmul, rows per expert are known at run time only";
@@ -234,8 +233,7 @@ static void add_attention_item(builder *b, attention a, int64_t count, int64_t w
   bool prefill = b->q->phase == HONE_PHASE_PREFILL;
   int64_t context = b->q->context, queries = prefill ? context : 1;
   if (window >= context) window = 0; /* all of the context is seen */
-  bool in_keys = b->c->kv_rank > 0 && !prefill; /* values are the first value_dim of each key */
-  const char *missing = prefill ? no_guard : b->c->sinks ? no_sinks : in_keys ? no_latent : "";
+  const char *missing = prefill ? no_guard : b->c->sinks ? no_sinks : "";
   hone_model_item x = other("attention", count, "attention", missing,
                             SIZES({"batch", b->q->batch}, {"heads", a.heads}, {"kv_heads", a.kv_heads}, {"queries", queries},
                                   {"keys", !prefill && window > 0 ? window : context}, {"head_dim", a.key_dim},
@@ -252,7 +250,6 @@ static void add_attention_item(builder *b, attention a, int64_t count, int64_t w
     put_option(&x, "softcap", "yes");
     put_size(&x, "cap", b->c->attention_cap);
   }
-  if (in_keys) put_option(&x, "values", "in-keys");
   x.flops = 2.0 * (double)count * (double)b->q->batch * (double)a.heads * pairs(queries, context, window) *
             (double)(a.key_dim + a.value_dim);
   if (b->c->sinks) put_parameters(b, &x, a.heads, b->q->formats.other_weights);
@@ -311,6 +308,20 @@ static void add_attention(builder *b)
   add_linear(b, "o_proj", c->layers, b->tokens, c->hidden, times(b, c->heads, c->head_dim), (how){.bias = c->o_bias});
 }
 
+/* Values are the first kv_rank elements of each key. */
+static void add_latent_decode(builder *b)
+{
+  const hone_model_config *c = b->c;
+  hone_model_item x = other("attention", c->layers, "attention_latent", "",
+                            SIZES({"batch", b->q->batch}, {"heads", c->heads}, {"keys", b->q->context}, {"latent", c->kv_rank},
+                                  {"rope", c->rope_dim}, {"nope", c->nope_dim}));
+  put_format(&x, "", b->q->formats.activations);
+  if (b->q->formats.cache != b->q->formats.activations) put_format(&x, "K", b->q->formats.cache);
+  x.flops = 2.0 * (double)c->layers * (double)b->q->batch * (double)c->heads * (double)b->q->context *
+            (double)(2 * c->kv_rank + c->rope_dim);
+  add(b, &x);
+}
+
 /* Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1). Prefill
  * expands the latents to keys and values of each head; decode does not expand the
  * cache, but takes the queries to the latent space and the result back (the paper's
@@ -335,7 +346,7 @@ static void add_latent_attention(builder *b)
     add_cached_attention(b, (attention){c->heads, c->heads, c->head_dim, c->value_dim});
   } else {
     add_linear(b, "kv_b_proj of keys, on q", n, m, c->kv_rank, c->nope_dim, (how){.batch = c->heads});
-    add_cached_attention(b, (attention){c->heads, 1, latent, c->kv_rank});
+    add_latent_decode(b);
     add_linear(b, "kv_b_proj of values, on the result", n, m, c->value_dim, c->kv_rank, (how){.batch = c->heads});
   }
   add_linear(b, "o_proj", n, m, h, times(b, c->heads, c->value_dim), (how){.bias = c->o_bias});
@@ -439,8 +450,10 @@ static void add_collective(builder *b, const char *role, int64_t count, const ch
 static void add_embedding(builder *b)
 {
   const hone_model_config *c = b->c;
-  hone_model_item x = other("embed_tokens", 1, "embedding", no_gather,
+  hone_model_item x = other("embed_tokens", 1, "embedding", "",
                             SIZES({"tokens", b->tokens}, {"width", c->hidden}, {"vocabulary", c->vocabulary}));
+  put_format(&x, "", b->q->formats.activations);
+  if (b->q->formats.other_weights != b->q->formats.activations) put_format(&x, "E", b->q->formats.other_weights);
   put_parameters(b, &x, times(b, c->vocabulary, c->hidden), b->q->formats.other_weights);
   add(b, &x);
   if (c->scaled_embedding) {

@@ -280,12 +280,26 @@ static int home_of(const walk *w, int t)
   return w->op->tensor[t].role == HONE_ROLE_INTERMEDIATE ? w->s->home[t] : 0;
 }
 
-/* Along the same dims on every axis (one dim or none; coefficients are 1). */
-static bool same_box(const walk *w, const hone_access *a, const hone_access *b)
+/* Is all of dim d inside the first `position` loops of this instance, which has all of it? */
+static bool whole(const walk *w, int d, int position)
+{
+  for (int p = 0; p < position; p++) {
+    int level = p / w->op->ndims + 1;
+    if (w->s->order[level][p % w->op->ndims] == d && w->s->tile[level][d] < w->s->tile[level - 1][d]) return false;
+  }
+  return w->s->tile[0][d] == w->op->dim[d].extent;
+}
+
+/* Does a buffer of access b at `position` hold what access a asks for: along the same
+ * dims (one or none an axis; coefficients are 1), or a part of an axis it has whole? */
+static bool same_box(const walk *w, const hone_access *a, const hone_access *b, int position)
 {
   for (int x = 0; x < w->op->tensor[a->tensor].rank; x++) {
     const hone_affine *e = &a->axis[x].affine, *f = &b->axis[x].affine;
-    if (e->constant != f->constant || e->nterms != f->nterms || (e->nterms && e->term[0].dim != f->term[0].dim)) return false;
+    bool same = e->constant == f->constant && e->nterms == f->nterms && (!e->nterms || e->term[0].dim == f->term[0].dim);
+    bool part = e->nterms && f->nterms && !e->constant && !f->constant && whole(w, f->term[0].dim, position) &&
+                w->op->dim[f->term[0].dim].extent == w->op->tensor[a->tensor].extent[x];
+    if (!same && !part) return false;
   }
   return true;
 }
@@ -295,7 +309,7 @@ static bool already_there(walk *w, int stage, const hone_access *a, int level, i
 {
   for (int k = 0; k < w->nbuffers; k++) {
     buffer *b = &w->buffer[k];
-    if (b->written || b->tensor != a->tensor || b->level != level || !same_box(w, a, b->access)) continue;
+    if (b->written || b->tensor != a->tensor || b->level != level || !same_box(w, a, b->access, position)) continue;
     bool shared = true;
     for (int i = b->stage; i < stage; i++) {
       for (int p = 0; p < position; p++) shared = shared && share_loop(w, i, p);

@@ -154,7 +154,7 @@ static const struct edit {
     {"'A[m,k]'", "'A[m,2*k]'", "operator.unsupported", "operator.stages[0].read[0]", HONE_UNSUPPORTED},
     {"'A[m,k]'", "'A[m,k+1]'", "operator.unsupported", "operator.stages[0].read[0]", HONE_UNSUPPORTED},
     {"'A[m,k]'", "'A[m,k+n]'", "operator.unsupported", "operator.stages[0].read[0]", HONE_UNSUPPORTED},
-    {"'A[m,k]'", "'A[B[k,n],k]'", "operator.unsupported", "operator.stages[0].read[0]", HONE_UNSUPPORTED},
+    {"'A[m,k]'", "'A[B[k,n],k]'", "operator.table", "operator.stages[0]", HONE_INPUT},
     {"kind: contract", "kind: contract, guard: ['m >= k']", "operator.unsupported", "operator.stages[0]", HONE_UNSUPPORTED},
     {"kind: contract", "kind: contract, guard: ['m > k']", "operator.expression", "operator.stages[0].guard[0]", HONE_INPUT},
     {"{m: m, n: n, k: k}", "{m: {extent: m, sequential: true}, n: n, k: k}", "operator.unsupported", "operator.dims.m", HONE_UNSUPPORTED},
@@ -234,6 +234,60 @@ START_TEST(two_rows_of_one_input_count_twice)
 }
 END_TEST
 
+#define GATHER(indices, rows, stage)                               \
+  "operator:\n  name: gather\n  sizes: {t: {default: 5}, w: {default: 7}}\n" \
+  "  dims: {t: t, w: w}\n  tensors:\n"                              \
+  "    I: {role: input, axes: [t], " indices "}\n"                 \
+  "    E: {role: input, axes: [100, w], format: int8" rows "}\n"   \
+  "    Y: {role: output, axes: [t, w], format: int8}\n  stages:\n" \
+  "    - {name: a, kind: map, write: 'Y[t,w]', " stage "}\n"
+
+static hone_status load_text(const char *text)
+{
+  FILE *f = fopen(file, "w");
+  ck_assert_ptr_nonnull(f);
+  fputs(text, f);
+  fclose(f);
+  return hone_operator_load(file, NULL, 0, NULL, 0, NULL, 0, &op, &err);
+}
+
+START_TEST(a_gathered_tensor_is_a_view)
+{
+  int64_t v;
+  ck_assert_msg(load_text(GATHER("format: int32", "", "function: copy, read: ['E[I[t],w]']")) == HONE_OK, "%s", err.message);
+  ck_assert_int_eq(op.ntensors, 2); /* the table is bound with E */
+  const hone_tensor *e = &op.tensor[hone_operator_find_tensor(&op, "E")];
+  ck_assert(e->rank == 2 && e->extent[0] == 5 && e->extent[1] == 7 && e->scattered == 1);
+  ck_assert(hone_tensor_compulsory(&op, hone_operator_find_tensor(&op, "E"), &v) && v == 35);
+  hone_hash gathered = hone_operator_hash(&op);
+  ck_assert_msg(load_text("operator:\n  name: plain\n  sizes: {t: {default: 5}, w: {default: 7}}\n  dims: {t: t, w: w}\n  tensors:\n"
+                          "    E: {role: input, axes: [t, w], format: int8}\n    Y: {role: output, axes: [t, w], format: int8}\n"
+                          "  stages:\n    - {name: a, kind: map, write: 'Y[t,w]', function: copy, read: ['E[t,w]']}\n") == HONE_OK,
+                "%s", err.message);
+  hone_hash dense = hone_operator_hash(&op);
+  ck_assert(memcmp(&gathered, &dense, sizeof dense) != 0);
+}
+END_TEST
+
+static const struct {
+  const char *text, *code;
+} bad_tables[] = {
+    {GATHER("format: bf16", "", "function: copy, read: ['E[I[t],w]']"), "operator.table"},
+    {GATHER("format: int32", "", "function: copy, read: ['E[I[0],w]']"), "operator.table"},
+    {GATHER("format: int32", "", "function: add, read: ['E[I[t],w]', 'E[1,w]']"), "operator.table"},
+    {GATHER("format: int32", "", "function: add, read: ['E[I[t],w]', 'I[t]']"), "operator.table"},
+    {GATHER("format: int32", ", layouts: [[0, 1], [1, 0]]", "function: copy, read: ['E[I[t],w]']"), "operator.layout"},
+    {GATHER("format: int32", "", "function: copy, read: ['E[w,I[t]]']"), "operator.layout"},
+    {GATHER("format: int32", "", "function: copy, read: ['E[I[t],t]']"), "operator.access"},
+};
+
+START_TEST(a_bad_index_table_is_refused)
+{
+  ck_assert_int_eq(load_text(bad_tables[_i].text), HONE_INPUT);
+  ck_assert_msg(strcmp(err.code, bad_tables[_i].code) == 0, "%s: %s", err.code, err.message);
+}
+END_TEST
+
 START_TEST(what_was_asked_for_must_exist)
 {
   hone_size sizes[] = {{"m", 3}, {"n", 4}, {"kk", 5}};
@@ -293,6 +347,8 @@ int main(void)
   tcase_add_loop_test(t, extents_are_expressions, 0, (int)(sizeof expressions / sizeof *expressions));
   tcase_add_test(t, compulsory_counts_the_union_of_reads);
   tcase_add_test(t, two_rows_of_one_input_count_twice);
+  tcase_add_test(t, a_gathered_tensor_is_a_view);
+  tcase_add_loop_test(t, a_bad_index_table_is_refused, 0, (int)(sizeof bad_tables / sizeof *bad_tables));
   tcase_add_test(t, what_was_asked_for_must_exist);
   tcase_add_test(t, names_are_no_part_of_the_identity);
   suite_add_tcase(s, t);
