@@ -388,8 +388,10 @@ static void report(campaign *c, json_t *fits, double elapsed_s)
   add_head_text(c, &r->out);
   cli_table_print(&c->table, &r->out);
   add_totals_text(c, &r->out);
-  hone_text_add(&r->out, "\nNot tuned:\n");
-  cli_table_print(&c->skipped, &r->out);
+  if (json_array_size(c->not_tuned) > 0) {
+    hone_text_add(&r->out, "\nNot tuned:\n");
+    cli_table_print(&c->skipped, &r->out);
+  }
   r->outcome = tune_exit(status);
   if (status == HONE_TUNE_INTERRUPTED) tune_resume_hint(r);
 }

@@ -5,7 +5,8 @@
  * and their loops exchanged while that is roughly faster (rough.c). Written buffers sit just
  * outside the reduced loops of their group (or of the group of a memory they pass
  * by), so that a result stays until it is whole. Intermediates are kept as near the
- * engine as a join allows, else go through DRAM. */
+ * engine as a join allows, or in a memory further out, or go through DRAM, whichever is
+ * roughly fastest. */
 #include "config.h"
 
 #include <math.h>
@@ -123,16 +124,35 @@ static void choose_maps(const recipe *r, hone_schedule *s)
   }
 }
 
+/* Kept dims, then reduced ones, what earlier stages reduce innermost: their results are
+ * whole before the loops around them, which a later stage reduces, go on. */
+static void order_dims(const recipe *r, uint8_t order[HONE_MAX_DIMS])
+{
+  hone_dimset left = (1u << r->op->ndims) - 1u;
+  int at = r->op->ndims;
+  for (int i = 0; i < r->op->nstages; i++)
+    for (int d = r->op->ndims - 1; d >= 0; d--) {
+      if (!dim_in(r->op->stage[i].reduced & left, d)) continue;
+      order[--at] = (uint8_t)d;
+      left &= ~(1u << d);
+    }
+  for (int d = r->op->ndims - 1; d >= 0; d--)
+    if (dim_in(left, d)) order[--at] = (uint8_t)d;
+}
+
+/* Loops of a group that stand outside those a stage reduces. */
+static int outside_reduced(const recipe *r, const uint8_t order[HONE_MAX_DIMS], int stage)
+{
+  int p = 0;
+  while (p < r->op->ndims && !dim_in(r->op->stage[stage].reduced, order[p])) p++;
+  return p;
+}
+
 static void place(const recipe *r, hone_schedule *s)
 {
-  int n = r->op->ndims, nreduced = __builtin_popcount(r->reduced);
-  for (int l = 1; l < r->m->nlevels; l++) {
-    int k = 0;
-    for (int d = 0; d < n; d++)
-      if (!dim_in(r->reduced, d)) s->order[l][k++] = (uint8_t)d;
-    for (int d = 0; d < n; d++)
-      if (dim_in(r->reduced, d)) s->order[l][k++] = (uint8_t)d;
-  }
+  int n = r->op->ndims;
+  order_dims(r, s->order[1]);
+  for (int l = 2; l < r->m->nlevels; l++) memcpy(s->order[l], s->order[1], sizeof s->order[1]);
   for (int t = 0; t < r->op->ntensors; t++) {
     int w = hone_operator_writer(r->op, t);
     bool outside = w >= 0 && r->op->stage[w].reduced;
@@ -140,7 +160,7 @@ static void place(const recipe *r, hone_schedule *s)
     if (places == 0) places = r->with[t]; /* an intermediate that cannot go through DRAM */
     for (int l = 1, group = 1; l < r->m->nlevels; l++) {
       bool here = (places >> l & 1u) != 0;
-      s->at[t][l] = (int8_t)(!here ? HONE_BYPASS : outside ? group * n - nreduced : l * n);
+      s->at[t][l] = (int8_t)(!here ? HONE_BYPASS : outside ? (group - 1) * n + outside_reduced(r, s->order[1], w) : l * n);
       s->depth[t][l] = 2;
       if (here) group = l + 1;
     }
@@ -349,6 +369,25 @@ static bool attempt(const recipe *r, const hone_schedule *start, int home, int d
   return true;
 }
 
+/* The home of the intermediates that is roughly fastest; of equals the one nearest the
+ * engines. Near is not always better: stages that share loops share their tiles. */
+static bool settle_somewhere(const recipe *r, const hone_schedule *start, bool fusible, int depth, bool plain, hone_schedule *out)
+{
+  double least = INFINITY;
+  for (int home = fusible ? r->m->nlevels - 1 : 0; home >= 0; home--) {
+    hone_schedule s;
+    hone_events e;
+    if (!attempt(r, start, home, depth, plain, &s)) continue;
+    hone_schedule_normalize(r->op, r->m, &s);
+    if (hone_schedule_check_events(r->op, r->m, &s, &e, NULL) != HONE_REASON_NONE) continue;
+    double cycles = hone_ir_rough_cycles(r->op, r->m, &s, &e);
+    if (cycles >= 0.98 * least) continue;
+    least = cycles;
+    *out = s;
+  }
+  return !isinf(least);
+}
+
 static hone_status make(const hone_operator *op, const hone_machine *m, bool plain, hone_schedule *out, hone_err *err)
 {
   recipe r = {.op = op, .m = m};
@@ -375,11 +414,7 @@ static hone_status make(const hone_operator *op, const hone_machine *m, bool pla
   split_cores(&r, cut, &start);
   place(&r, &start);
   for (int depth = 2; depth >= 1; depth--)
-    for (int home = fusible ? m->nlevels - 1 : 0; home >= 0; home--)
-      if (attempt(&r, &start, home, depth, plain, out)) {
-        hone_schedule_normalize(op, m, out);
-        return HONE_OK;
-      }
+    if (settle_somewhere(&r, &start, fusible, depth, plain, out)) return HONE_OK;
   hone_why why;
   hone_schedule_normalize(op, m, out);
   hone_schedule_check(op, m, out, &why);

@@ -70,6 +70,31 @@ static double dram_cycles(const rough *x, double bytes) /* of the chip */
   return bytes / rate_of(hone_machine_dram_stream(x->m));
 }
 
+/* DMA's and DRAM's bytes for runs of `run` bytes, what is too short made up for. */
+static void charge_runs(const hone_machine *m, double bytes, double run, double *dma, double *dram)
+{
+  double access = (double)m->dram.access_bytes, row = (double)m->dram.row_bytes;
+  double miss = (double)m->dram.row_miss_cycles / (m->dram.banks * m->dram.channels) * rate_of(hone_machine_dram_stream(m));
+  *dma = bytes / run * fmax(run, (double)m->dma.burst_bytes);
+  *dram = bytes / run * (ceil(run / access) * access + fmax(0, miss * (1 - run / row)));
+}
+
+/* What a block touches of a tensor, in its runs in DRAM under the first layout. */
+static void add_block(rough *x, int tensor, const hone_range box[HONE_MAX_RANK], double elements)
+{
+  const hone_tensor *t = &x->op->tensor[tensor];
+  double run = 1, dma, dram = 0;
+  for (int i = t->rank - 1; i >= 0; i--) {
+    int axis = t->layout[0][i];
+    if (t->scattered >> axis & 1) break;
+    run *= (double)box[axis].length;
+    if (box[axis].length < t->extent[axis]) break;
+  }
+  charge_runs(x->m, bytes_of(t->format, elements), bytes_of(t->format, run), &dma, &dram);
+  x->dma += dma;
+  x->dram += dram;
+}
+
 double hone_ir_rough_block(const hone_operator *op, const hone_machine *m, const hone_schedule *s, double cores)
 {
   rough x = {.op = op, .m = m, .s = s, .cores = cores};
@@ -89,11 +114,11 @@ double hone_ir_rough_block(const hone_operator *op, const hone_machine *m, const
       if (op->tensor[a->tensor].role == HONE_ROLE_INTERMEDIATE || seen[a->tensor]) continue;
       seen[a->tensor] = true;
       hone_access_box(op, a, range, box, &elements);
-      x.dma += bytes_of(op->tensor[a->tensor].format, (double)elements);
+      add_block(&x, a->tensor, box, (double)elements);
     }
   }
   add_steps(&x, steps, length);
-  double work = busiest(&x), dram = fmax(dram_cycles(&x, x.dma * cores), x.dma / rate_of(m->dma.rate));
+  double work = busiest(&x), dram = fmax(dram_cycles(&x, x.dram * cores), x.dma / rate_of(m->dma.rate));
   return fmax(work, dram) + (work + dram) / 16; /* of equals, the one with less to do */
 }
 
@@ -162,15 +187,6 @@ static void add_vector_moves(rough *x, const hone_buffer *b, int outer, double v
   if (!written) return;
   w->out += each;
   w->stops += 2 * each * (visits - boxes);
-}
-
-/* DMA's and DRAM's bytes for runs of `run` bytes, what is too short made up for. */
-static void charge_runs(const hone_machine *m, double bytes, double run, double *dma, double *dram)
-{
-  double access = (double)m->dram.access_bytes, row = (double)m->dram.row_bytes;
-  double miss = (double)m->dram.row_miss_cycles / (m->dram.banks * m->dram.channels) * rate_of(hone_machine_dram_stream(m));
-  *dma = bytes / run * fmax(run, (double)m->dma.burst_bytes);
-  *dram = bytes / run * (ceil(run / access) * access + fmax(0, miss * (1 - run / row)));
 }
 
 static void add_buffer(rough *x, const hone_events *e, const hone_buffer *b, ends *w)

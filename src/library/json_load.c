@@ -164,7 +164,7 @@ static void load_interval(reader *r, json_t *o, const hone_library_family *f, in
   x->lo = get_int(r, o, "lo", range->value, range->to);
   x->hi = get_int(r, o, "hi", x->lo, range->to);
   x->loss_pct = get_real(r, o, "loss_pct");
-  x->loss_at = get_int(r, o, "loss_at", range->value, range->to);
+  x->loss_at = get_int(r, o, "loss_at", 1, INT64_MAX); /* may be where the default serves, outside the family */
   x->basis = strcmp(basis, hone_loss_basis_word(HONE_LOSS_OF_BOUND)) == 0 ? HONE_LOSS_OF_BOUND : HONE_LOSS_OF_OPTIMUM;
   if (strcmp(basis, hone_loss_basis_word(x->basis)) != 0) refuse(r, "loss_of", "optimum or bound is wanted");
   x->sim_loss_pct = get_real_or_null(r, o, "sim_loss_pct");

@@ -62,6 +62,7 @@ if grep -q mxfp4 "$work/err"; then fail "mxfp4 replaced: a warning of a format t
 # What people read: schedules without loops over a memory leave no blank behind.
 # shellcheck disable=SC2086
 expect 0 "table" hone tune --data "$top" --model qwen3-0.6b --phase decode --context 64 --machine trainium2-core $fast
+grep -q 'Not tuned' "$work/out" && fail "table: lists what is not tuned, of nothing"
 [ "$(grep -c ' psum ' "$work/out")" -eq 16 ] || fail "table: not 16 schedules"
 grep -q -e 'psum .* $' -e '  psum' "$work/out" && fail "table: blanks without loops"
 
