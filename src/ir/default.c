@@ -374,9 +374,12 @@ static bool attempt(const recipe *r, const hone_schedule *start, int home, int d
 static bool settle_somewhere(const recipe *r, const hone_schedule *start, bool fusible, int depth, bool plain, hone_schedule *out)
 {
   double least = INFINITY;
-  for (int home = fusible ? r->m->nlevels - 1 : 0; home >= 0; home--) {
-    hone_schedule s;
+  uint8_t before[HONE_MAX_TENSORS] = {0}; /* homes tried last: for want of a nearer one they may be the same */
+  for (int home = fusible ? r->m->nlevels - 1 : 0, tried = 0; home >= 0; home--) {
+    hone_schedule s = *start;
     hone_events e;
+    if (!settle(r, &s, home, 1) || (tried++ > 0 && memcmp(before, s.home, sizeof before) == 0)) continue;
+    memcpy(before, s.home, sizeof before);
     if (!attempt(r, start, home, depth, plain, &s)) continue;
     hone_schedule_normalize(r->op, r->m, &s);
     if (hone_schedule_check_events(r->op, r->m, &s, &e, NULL) != HONE_REASON_NONE) continue;

@@ -17,6 +17,7 @@ typedef struct {
   hone_why *why;
   int join[HONE_MAX_STAGES]; /* join[s]: loops shared by stages s and s+1 */
   uint64_t positions;        /* bit p: some buffer sits at position p */
+  uint8_t inward[HONE_MAX_BUFFERS], outward[HONE_MAX_BUFFERS]; /* buffers in the order of fills, of drains */
 } build;
 
 static hone_reason fail(const build *b, hone_reason r, int level, int tensor, int stage, int dim)
@@ -284,6 +285,22 @@ static hone_reason add_node(build *b, hone_node_kind kind, int index, int depth,
   return HONE_REASON_NONE;
 }
 
+/* Outer memories first, or inner ones first; of one memory by tensor, then as made. */
+static void order_buffers(const build *b, bool inward, uint8_t order[HONE_MAX_BUFFERS])
+{
+  for (int i = 0; i < b->e->nbuffers; i++) {
+    const hone_buffer *x = &b->e->buffer[i];
+    int k = i;
+    for (; k > 0; k--) {
+      const hone_buffer *y = &b->e->buffer[order[k - 1]];
+      bool after = x->level == y->level ? x->tensor >= y->tensor : (x->level > y->level) == inward;
+      if (after) break;
+      order[k] = order[k - 1];
+    }
+    order[k] = (uint8_t)i;
+  }
+}
+
 /* Fills (outer memory first) or drains (inner first) of the buffers at p that the
  * group uses: fills before the run that uses them first, drains after the last. */
 static hone_reason add_moves(build *b, hone_node_kind kind, uint32_t group, uint32_t run, int p, int depth)
@@ -291,18 +308,15 @@ static hone_reason add_moves(build *b, hone_node_kind kind, uint32_t group, uint
   const hone_events *e = b->e;
   bool fill = kind == HONE_NODE_FILL;
   if (!(b->positions >> p & 1)) return HONE_REASON_NONE;
-  for (int k = 1; k < e->nlevels; k++) {
-    int level = fill ? k : e->nlevels - k;
-    for (int t = 0; t < b->op->ntensors; t++)
-      for (int i = 0; i < e->nbuffers; i++) {
-        const hone_buffer *x = &e->buffer[i];
-        if (x->level != level || x->tensor != t || x->position != p || (x->stages & ~group)) continue;
-        uint32_t when = fill ? x->stages & -x->stages : UINT32_C(1) << (31 - __builtin_clz(x->stages));
-        if (!(when & run)) continue;
-        bool due = fill ? x->kind == HONE_BUFFER_READ || x->partial : x->kind == HONE_BUFFER_WRITTEN;
-        hone_reason bad = due ? add_node(b, kind, i, depth, x->stages, NULL) : HONE_REASON_NONE;
-        if (bad) return bad;
-      }
+  for (int k = 0; k < e->nbuffers; k++) {
+    int i = fill ? b->inward[k] : b->outward[k];
+    const hone_buffer *x = &e->buffer[i];
+    if (x->position != p || (x->stages & ~group)) continue;
+    uint32_t when = fill ? x->stages & -x->stages : UINT32_C(1) << (31 - __builtin_clz(x->stages));
+    if (!(when & run)) continue;
+    bool due = fill ? x->kind == HONE_BUFFER_READ || x->partial : x->kind == HONE_BUFFER_WRITTEN;
+    hone_reason bad = due ? add_node(b, kind, i, depth, x->stages, NULL) : HONE_REASON_NONE;
+    if (bad) return bad;
   }
   return HONE_REASON_NONE;
 }
@@ -340,6 +354,8 @@ hone_reason hone_events_build(const hone_operator *op, const hone_machine *m, co
     for (int r = 0; !bad && r < op->stage[i].nreads; r++) bad = build_read(&b, i, r);
     if (!bad) bad = build_write(&b, i);
   }
+  order_buffers(&b, true, b.inward);
+  order_buffers(&b, false, b.outward);
   return bad ? bad : build_tree(&b, 0, op->nstages - 1, 0, 0);
 }
 
