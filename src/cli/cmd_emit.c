@@ -3,10 +3,14 @@
  * document is replaced the old library stands, for microcode names follow content. */
 #include "config.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -31,6 +35,7 @@ typedef struct {
   const char *folder;
   char name[64], header[80];
   cli_places places;
+  int held; /* the folder, while no other emission may write to it; -1 */
 } emission;
 
 /* ---- names -------------------------------------------------------------------- */
@@ -45,12 +50,11 @@ static void name_of_folder(const char *folder, char *out, size_t n)
   for (size_t i = begin; i < end && k + 1 < n; i++) {
     char c = folder[i];
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), digit = c >= '0' && c <= '9';
-    out[k] = '_';
-    if (letter || (digit && k > 0)) out[k] = c;
-    k++;
+    if (k == 0 && !letter) k = (size_t)snprintf(out, n, "lib_"); /* names that begin with _ are C's own */
+    if (k + 1 < n) out[k++] = letter || digit ? c : '_';
   }
   out[k] = '\0';
-  if (!out[strspn(out, "_")]) snprintf(out, n, "library"); /* of "." and the like */
+  if (!out[0] || (strncmp(out, "lib_", 4) == 0 && !out[4 + strspn(out + 4, "_")])) snprintf(out, n, "library"); /* of "." */
 }
 
 static hone_status take_options(emission *e, hone_err *err)
@@ -76,6 +80,22 @@ static void path_in(const emission *e, const char *file, hone_text *out)
   hone_text_add(out, "%s%s%s", e->folder, e->folder[strlen(e->folder) - 1] == '/' ? "" : "/", file);
 }
 
+/* Made when absent and ours alone until the process ends, however it does. Where the
+ * file system has no locks nobody is kept out. */
+static hone_status hold_folder(emission *e, hone_err *err)
+{
+  if (e->held >= 0) return HONE_OK;
+  hone_status st = hone_file_make_directory(e->folder, err);
+  if (st != HONE_OK) return st;
+  e->held = open(e->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (e->held >= 0 && flock(e->held, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    hone_err_set(err, HONE_IO, "library.busy", "another hone emit is writing to it");
+    hone_err_at(err, e->folder, 0, 0);
+    return HONE_IO;
+  }
+  return HONE_OK;
+}
+
 static hone_status write_file(const emission *e, const char *file, const void *bytes, size_t n, hone_err *err)
 {
   hone_text path = { 0 };
@@ -87,8 +107,8 @@ static hone_status write_file(const emission *e, const char *file, const void *b
 
 static hone_status write_microcode(void *arg, const char *file, const void *bytes, size_t n, hone_err *err)
 {
-  const emission *e = arg;
-  hone_status st = hone_file_make_directory(e->folder, err);
+  emission *e = arg;
+  hone_status st = hold_folder(e, err);
   return st == HONE_OK ? write_file(e, file, bytes, n, err) : st;
 }
 
@@ -108,6 +128,34 @@ static bool refers_to(const hone_library *l, const char *file)
     for (int k = 0; k < l->family[i].nentries; k++)
       if (l->family[i].entry[k].microcode && strcmp(l->family[i].entry[k].microcode, file) == 0) return true;
   return false;
+}
+
+/* "NAME.tmp-PID-N": what base/file.c leaves when it is killed. */
+static bool is_temporary(const char *file)
+{
+  const char *at = strstr(file, ".tmp-");
+  if (!at) return false;
+  at += 5;
+  size_t n = strspn(at, "0123456789");
+  return n > 0 && at[n] == '-' && at[n + 1] && !at[n + 1 + strspn(at + n + 1, "0123456789")];
+}
+
+/* "FAMILY-SHAPE-HASH.bin", as src/library/microcode.c names them. */
+static bool is_microcode(const char *file)
+{
+  size_t n = strlen(file);
+  return n > 21 && strcmp(file + n - 4, ".bin") == 0 && file[n - 21] == '-' && strspn(file + n - 20, "0123456789abcdef") == 16;
+}
+
+/* What an emission that was killed has left: temporaries, programs of no library. */
+static void sweep_killed(const emission *e, const hone_library *l)
+{
+  DIR *d = opendir(e->folder);
+  for (struct dirent *x; d && (x = readdir(d));) {
+    if (!is_temporary(x->d_name) && !(is_microcode(x->d_name) && !refers_to(l, x->d_name))) continue;
+    unlinkat(dirfd(d), x->d_name, 0);
+  }
+  if (d) closedir(d);
 }
 
 /* Microcode that only the library before this one named. */
@@ -130,10 +178,13 @@ static hone_status write_all(emission *e, const hone_library *l, hone_err *err)
   hone_text path = { 0 };
   path_in(e, "library.json", &path);
   if (hone_library_load(path.data, &old, NULL) != HONE_OK) old = NULL; /* there is none, or none we know */
-  hone_status st = hone_file_make_directory(e->folder, err);
+  hone_status st = hold_folder(e, err);
   if (st == HONE_OK) st = write_text(e, e->header, l, hone_library_write_header, err);
   if (st == HONE_OK) st = write_text(e, "library.json", l, hone_library_write_json, err);
-  if (st == HONE_OK) sweep(e, old, l);
+  if (st == HONE_OK) {
+    sweep(e, old, l);
+    sweep_killed(e, l);
+  }
   hone_library_free(old);
   hone_text_fini(&path);
   return st;
@@ -252,6 +303,7 @@ static hone_status run(cli_run *r, hone_err *err)
   emission *e = hone_heap_alloc(1, sizeof *e);
   hone_store *s = NULL;
   e->r = r;
+  e->held = -1;
   hone_status st = take_options(e, err);
   if (st == HONE_OK) st = hone_store_open(r->positional[0], HONE_STORE_READ, &s, err);
   if (st == HONE_OK) {
@@ -262,6 +314,7 @@ static hone_status run(cli_run *r, hone_err *err)
     if (st == HONE_OK) st = emit(e, s, err);
     hone_store_close(s, NULL);
   }
+  if (e->held >= 0) close(e->held);
   free(e);
   return st;
 }

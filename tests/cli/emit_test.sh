@@ -70,6 +70,35 @@ find "$work/lib" -name '.tmp*' | grep -q . && fail "a temporary is left behind"
 expect 0 "then" emit --output "$work/lib"
 [ "$(json --length "$work/lib/library.json" families.0.entries)" -eq 4 ] || fail "then: not four entries"
 
+# What an emission that was killed has left goes with the next; what is not ours stays.
+: > "$work/lib/library.json.tmp-123-4"
+: > "$work/lib/matmul_bf16_on_teaching-m9-0123456789abcdef.bin"
+: > "$work/lib/notes.bin"
+: > "$work/lib/mine.tmp-old"
+expect 0 "after a kill" emit --output "$work/lib"
+for file in library.json.tmp-123-4 matmul_bf16_on_teaching-m9-0123456789abcdef.bin; do
+  [ ! -e "$work/lib/$file" ] || fail "after a kill: $file is left"
+done
+{ [ -e "$work/lib/notes.bin" ] && [ -e "$work/lib/mine.tmp-old" ]; } || fail "after a kill: a file of somebody else is gone"
+[ "$(find "$work/lib" -name 'matmul*.bin' | wc -l)" -eq 4 ] || fail "after a kill: not four programs"
+
+# One emission at a time.
+if command -v flock > /dev/null; then
+  flock -F "$work/lib" sleep 30 &
+  holder=$!
+  while flock -n "$work/lib" true; do sleep 0.05; done
+  cp "$work/lib/library.json" "$work/before"
+  expect_error 4 library.busy "held" emit --output "$work/lib"
+  cmp -s "$work/before" "$work/lib/library.json" || fail "held: the document is another"
+  kill $holder
+  wait $holder 2> /dev/null
+fi
+
+# Names of the header begin with a letter, whatever the folder's name.
+expect 0 "digits" emit --output "$work/9th-lib"
+[ "$(json "$work/9th-lib/library.json" name)" = lib_9th_lib ] || fail "digits: the name is $(json "$work/9th-lib/library.json" name)"
+[ -s "$work/9th-lib/lib_9th_lib.h" ] || fail "digits: no header of that name"
+
 # Refusals.
 expect_error 3 library.empty "another machine" emit --output "$work/none" --machine deadbeefdeadbeefdeadbeefdeadbeef
 expect_error 2 option.value "name" emit --output "$work/none" --name 9lives

@@ -17,7 +17,7 @@
 #include "tests/property/library_random.h"
 #include "tests/unit/unit.h"
 
-enum { CASES = 6, QUERIES = 4000, SEED = 20261203 };
+enum { CASES = 4, QUERIES = 4000, SEED = 20261203 };
 
 #define WARNINGS "-Wall -Wextra -pedantic -Wconversion -Wshadow -Werror"
 
