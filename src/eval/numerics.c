@@ -10,6 +10,10 @@
  * out or counted twice all show. Past that length (1.8 million for fp32) the
  * tolerance is the standard bound of recursive summation, n * eps (Higham,
  * Accuracy and Stability, 2002, section 4.2), relative to the sum of magnitudes.
+ * Values that are no integers (after an exponential, say) are summed in the order of
+ * the loops, which for one reduced dim is the reference's, so they agree to the bit as
+ * well; a sum of such over several dims may be reordered, and then has the tolerance
+ * of its n * eps and one spacing of every format it is rounded to from there on.
  *
  * Small operators are compared element by element; of big ones a slice: some
  * indices of every dim that no stage reduces (both ends, the edges of tiles,
@@ -241,18 +245,64 @@ static void compare_output(check *c, hone_reference *reference, int tensor, hone
   forget_needed(c);
 }
 
-/* 0 while every sum is exact (see the head of this file). */
+/* Points of the reduced dims; *several: more than one of them is longer than 1. */
+static double reduced_points(const hone_operator *op, const hone_stage *st, bool *several)
+{
+  double n = 1;
+  int dims = 0;
+  for (int d = 0; d < op->ndims; d++) {
+    if (!(st->reduced >> d & 1) || op->dim[d].extent == 1) continue;
+    n *= (double)op->dim[d].extent;
+    dims++;
+  }
+  *several = dims > 1;
+  return n;
+}
+
+/* Spacing of a format's values at 1; 0 for integers. */
+static double spacing(hone_format f)
+{
+  int k = 1;
+  if (hone_format_is_integer(f)) return 0;
+  while (k < 60 && hone_format_round(f, 1 + ldexp(1, -k)) != 1) k++;
+  return ldexp(1, 1 - k);
+}
+
+/* Do the values a stage works on stay small integers? Not past an exponential or a
+ * factor, nor once they have been summed up. */
+static bool keeps_integers(const hone_stage *st)
+{
+  if (st->kind == HONE_STAGE_CONTRACT) return false;
+  return hone_apply_plain(&st->apply) && hone_function_cost_class(st->apply.function) == HONE_COST_SIMPLE &&
+         st->kind == HONE_STAGE_MAP;
+}
+
+/* 0 while every sum is exact or keeps its order (see the head of this file). */
 static double tolerance(const hone_operator *op)
 {
   double tol = 0;
+  bool exact[HONE_MAX_TENSORS], reordered[HONE_MAX_TENSORS] = {false}, several;
+  const double eps = ldexp(1.0, -24); /* fp32, the only float accumulator */
+  for (int t = 0; t < op->ntensors; t++) exact[t] = true;
   for (int s = 0; s < op->nstages; s++) {
     const hone_stage *st = &op->stage[s];
-    if (st->kind != HONE_STAGE_CONTRACT || hone_format_is_integer(st->accumulator)) continue;
-    double n = 1, eps = ldexp(1.0, -24); /* fp32, the only float accumulator */
-    for (int d = 0; d < op->ndims; d++)
-      if (st->reduced >> d & 1) n *= (double)op->dim[d].extent;
-    double largest = n * LARGEST_VALUE * LARGEST_VALUE;
-    if (largest * eps > 1) tol += n * eps * largest;
+    bool whole = true, moved = false;
+    for (int r = 0; r < st->nreads; r++) {
+      whole = whole && exact[st->read[r].tensor];
+      moved = moved || reordered[st->read[r].tensor];
+    }
+    exact[st->write.tensor] = whole && keeps_integers(st);
+    if (hone_stage_accumulates(st) && !hone_format_is_integer(st->accumulator) &&
+        (st->kind == HONE_STAGE_CONTRACT || st->reduction == HONE_REDUCTION_SUM)) {
+      double n = reduced_points(op, st, &several), largest = n * LARGEST_VALUE * LARGEST_VALUE;
+      if (whole && st->kind == HONE_STAGE_CONTRACT && largest * eps > 1) tol += n * eps * largest;
+      if (!whole && several) {
+        tol += n * eps * LARGEST_VALUE;
+        moved = true;
+      }
+    }
+    reordered[st->write.tensor] = moved;
+    if (moved) tol += spacing(op->tensor[st->write.tensor].format);
   }
   return tol;
 }

@@ -5,7 +5,7 @@
  * the caller gives representable inputs (hone_format_round). A contraction adds
  * its products in the order of its dims, rounding to the accumulator format
  * after each addition (integers saturate), and rounds once to the tensor's
- * format. A map rounds once. Reads outside a tensor give what its `outside`
+ * format; so does a reduction with what it joins. A map rounds once. Reads outside a tensor give what its `outside`
  * says; elements no stage writes are 0. */
 #ifndef HONE_IR_REFERENCE_H
 #define HONE_IR_REFERENCE_H

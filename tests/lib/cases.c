@@ -273,46 +273,105 @@ static int64_t draw_extent(hone_rng *r)
   return chance(r, 70) ? some[hone_rng_below(r, sizeof some / sizeof *some)] : between(r, 1, 140);
 }
 
-/* Without a matrix product: maps and reductions. */
+/* What else spaces/ has. A size is a product of letters, each drawn once for a case by
+ * draw_letter. */
 static const struct {
-  const char *name, *option, *values[2];
-  bool heads;
-} vector_operators[] = {
-    {"residual_add", NULL, {NULL}, false},
-    {"gated_activation", "activation", {"silu", "gelu"}, false},
-    {"rms_norm", NULL, {NULL}, true},
-    {"softmax", NULL, {NULL}, false},
+  const char *name, *sizes, *option, *values[2];
+  bool formats; /* X and Y may differ */
+} others[] = {
+    {"residual_add", "tokens=T width=W", NULL, {NULL}, false},
+    {"gated_activation", "tokens=T width=W", "activation", {"silu", "gelu"}, false},
+    {"rms_norm", "tokens=T heads=H width=W", NULL, {NULL}, false},
+    {"layer_norm", "tokens=T width=W", NULL, {NULL}, false},
+    {"softmax", "tokens=T width=W", NULL, {NULL}, false},
+    {"rotary", "tokens=T heads=H head_dim=D2", NULL, {NULL}, false},
+    {"softcap", "tokens=T width=W", NULL, {NULL}, false},
+    {"rescale", "tokens=T width=W", NULL, {NULL}, true},
+    {"cache_append", "tokens=T heads=H head_dim=D", NULL, {NULL}, false},
+    {"embedding", "tokens=T width=W vocabulary=999", NULL, {NULL}, false},
+    {"transpose", "b=B rows=T columns=W", NULL, {NULL}, false},
+    {"attention", "batch=B heads=GR kv_heads=G queries=Q keys=S head_dim=D value_dim=E", "softcap", {"no", "yes"}, false},
+    {"attention_paged", "batch=B heads=GR kv_heads=G keys=CP page=P pages=999 head_dim=D value_dim=E", "softcap", {"no", "yes"}, false},
+    {"attention_latent", "batch=B heads=R keys=S latent=E rope=D nope=D", NULL, {NULL}, false},
+    {"qkv", "m=Q q=GR kv=G k=W", "bias", {"none", "row"}, false},
+    {"gated_mlp", "m=Q width=D hidden=W", "activation", {"silu", "gelu"}, false},
+    {"norm_matmul", "m=Q n=D k=W", NULL, {NULL}, false},
 };
+enum { OTHERS = sizeof others / sizeof *others };
 
-/* False when no vector engine takes the format. */
-static bool draw_vector_operator(hone_rng *r, const case_options *o, test_case *c)
+static int64_t draw_letter(hone_rng *r, char letter)
+{
+  switch (letter) {
+  case 'T': case 'W': case 'S': return draw_extent(r);
+  case 'D': case 'E': return between(r, 1, 40);
+  case 'R': case 'C': return between(r, 1, 7);
+  case 'P': return INT64_C(1) << between(r, 0, 4);
+  case 'Q': return between(r, 1, 20);
+  default: return between(r, 1, 3);
+  }
+}
+
+/* "tokens=T width=W" -> sizes with what the letters are in this case; returns how many. */
+static int draw_sizes(hone_rng *r, const char *text, char names[][16], hone_size *sizes)
+{
+  int64_t drawn[128] = {0};
+  int n = 0;
+  for (const char *at = text; *at; n++) {
+    int used = 0;
+    if (sscanf(at, "%15[a-z_]=%n", names[n], &used) != 1) abort();
+    at += used;
+    sizes[n] = (hone_size){names[n], 1};
+    for (; *at && *at != ' '; at++) {
+      if (*at >= '0' && *at <= '9') {
+        sizes[n].value *= strtoll(at, NULL, 10);
+        at += strspn(at, "0123456789") - 1;
+      } else {
+        int64_t *v = &drawn[(unsigned char)*at & 127];
+        if (*v == 0) *v = draw_letter(r, *at);
+        sizes[n].value *= *v;
+      }
+    }
+    at += strspn(at, " ");
+  }
+  return n;
+}
+
+static bool small_enough(const hone_operator *op, int64_t limit)
+{
+  for (int s = 0; s < op->nstages; s++) {
+    int64_t points;
+    if (!hone_stage_useful(op, s, &points) || points > limit) return false;
+  }
+  return true;
+}
+
+/* False when the machine cannot run it, or has no format for it. */
+static bool draw_other(hone_rng *r, const case_options *o, test_case *c)
 {
   hone_err err;
-  char path[512];
-  int which = (int)hone_rng_below(r, sizeof vector_operators / sizeof *vector_operators);
-  const char *name = vector_operators[which].name, *option = vector_operators[which].option;
-  int64_t limit = o->max_points ? o->max_points : INT64_C(1) << 22;
-  hone_size sizes[] = {{"tokens", 1}, {"width", 1}, {"heads", 1}};
-  do {
-    for (int i = 0; i < 2; i++) sizes[i].value = draw_extent(r);
-    if (vector_operators[which].heads) sizes[2].value = between(r, 1, 5);
-  } while (sizes[0].value * sizes[1].value * sizes[2].value > limit);
-  hone_format_choice format = {NULL, (hone_format)hone_rng_below(r, HONE_FORMAT_COUNT)};
-  hone_operator_option choice = {option, option ? vector_operators[which].values[hone_rng_below(r, 2)] : ""};
+  char path[512], names[8][16];
+  hone_size sizes[8];
+  int which = (int)hone_rng_below(r, OTHERS), n;
+  const char *name = others[which].name, *option = others[which].option;
+  hone_format_choice formats[] = {{NULL, (hone_format)hone_rng_below(r, HONE_FORMAT_COUNT)}, {"Y", HONE_FORMAT_INT8}};
+  hone_operator_option choice = {option, option ? others[which].values[hone_rng_below(r, 2)] : ""};
+  bool two = others[which].formats && chance(r, 50);
   snprintf(path, sizeof path, "%s/spaces/%s.yaml", HONE_SRCDIR, name);
-  if (hone_operator_load(path, sizes, vector_operators[which].heads ? 3 : 2, &format, 1, &choice, option != NULL, &c->op, &err) !=
-      HONE_OK)
-    die(path, &err);
+  do {
+    n = draw_sizes(r, others[which].sizes, names, sizes);
+    if (hone_operator_load(path, sizes, n, formats, 1 + two, &choice, option != NULL, &c->op, &err) != HONE_OK) die(path, &err);
+  } while (!small_enough(&c->op, o->max_points ? o->max_points : INT64_C(1) << 22));
   if (hone_params_new(&c->op, &c->m, &c->params, &err) != HONE_OK) return false;
   hone_params_free(&c->params);
-  say(c, " %s %s tokens=%lld width=%lld heads=%lld dtype=%s :", name, choice.value, (long long)sizes[0].value,
-      (long long)sizes[1].value, (long long)sizes[2].value, hone_format_name(format.format));
+  say(c, " %s %s", name, choice.value);
+  for (int i = 0; i < n; i++) say(c, " %s=%lld", sizes[i].name, (long long)sizes[i].value);
+  say(c, " dtype=%s%s :", hone_format_name(formats[0].format), two ? " Y=int8" : "");
   return true;
 }
 
 static void draw_operator(hone_rng *r, const case_options *o, test_case *c)
 {
-  if (!o->plain && chance(r, 15) && draw_vector_operator(r, o, c)) return;
+  if (!o->plain && chance(r, 30) && draw_other(r, o, c)) return;
   static const char *const activations[] = {"none", "relu", "gelu", "silu"};
   hone_err err;
   char path[512];

@@ -49,7 +49,8 @@ static bool is_rotation(const hone_insn *x) { return (is_wait(x) || x->op == HON
 static bool has_predicate(const hone_insn *x) { return x->when.visit || x->when.edge; }
 static bool has_body(const hone_insn *x) { return x->body >= 0; }
 static bool is_loop(const hone_insn *x) { return x->op == HONE_INSN_LOOP; }
-static bool is_matmul(const hone_insn *x) { return x->op == HONE_INSN_MATMUL; }
+static bool accumulates(const hone_insn *x) { return x->op == HONE_INSN_MATMUL || x->op == HONE_INSN_REDUCE; }
+static bool applies(const hone_insn *x) { return x->op == HONE_INSN_MAP || x->op == HONE_INSN_REDUCE; }
 
 /* The instruction that does nothing: counts 0, rotates nothing. */
 static void blank(hone_insn *x)
@@ -172,9 +173,28 @@ static bool wrong_step(hone_rng *r, hone_program *p)
 
 static bool wrong_zero(hone_rng *r, hone_program *p)
 {
-  hone_insn *x = pick(r, p, is_matmul);
+  hone_insn *x = pick(r, p, accumulates);
   if (!x) return false;
   p->body[x->body].zero_mask ^= UINT32_C(1) << hone_rng_below(r, 4);
+  return true;
+}
+
+/* Another reduction, function, scale or offset. */
+static bool wrong_function(hone_rng *r, hone_program *p)
+{
+  hone_insn *x = pick(r, p, applies);
+  if (!x) return false;
+  hone_insn_body *b = &p->body[x->body];
+  int64_t what = hone_rng_below(r, x->op == HONE_INSN_REDUCE ? 4 : 3);
+  if (what == 0) b->apply.scale = b->apply.scale * 2 + 1;
+  else if (what == 1) b->apply.offset += 1;
+  else if (what == 3) b->reduction = (uint8_t)((b->reduction + 1 + hone_rng_below(r, HONE_REDUCTION_COUNT - 1)) % HONE_REDUCTION_COUNT);
+  else {
+    hone_function f = b->apply.function;
+    do f = (hone_function)((f + 1) % HONE_FUNCTION_COUNT);
+    while (hone_function_arity(f) != hone_function_arity(b->apply.function));
+    b->apply.function = f;
+  }
   return true;
 }
 
@@ -215,7 +235,7 @@ static const struct {
     {"no rotation", no_rotation, 3},   {"early signal", early_signal, 15}, {"wrong predicate", wrong_predicate, 40},
     {"no predicate", no_predicate, 45}, {"no operation", no_operation, 0}, {"other buffer", other_buffer, 0},
     {"other range", other_range, 20},   {"wrong stride", wrong_stride, 0}, {"wrong step", wrong_step, 5},
-    {"wrong zero", wrong_zero, 0},     {"moved buffer", moved_buffer, 25}, {"fewer copies", fewer_copies, 35},
+    {"wrong zero", wrong_zero, 0},     {"wrong function", wrong_function, 0}, {"moved buffer", moved_buffer, 25}, {"fewer copies", fewer_copies, 35},
     {"more credit", more_credit, 15},   {"wrong partial", wrong_partial, 0},
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
