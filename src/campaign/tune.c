@@ -313,11 +313,11 @@ static bool known_simulation(void *arg, const hone_rung *rung, hone_outcome *out
 }
 
 /* Every bit of why record i was kept. */
-static unsigned kinds_of(const run *r, int i, int winner)
+static unsigned kinds_of(const run *r, const hone_rung *rung, int i, int winner)
 {
   unsigned k = i == winner ? HONE_KIND_BEST : 0;
   if (r->candidate[i].is_default) k |= HONE_KIND_DEFAULT;
-  return k | (i < r->out->fidelity.top_k ? HONE_KIND_TOP : HONE_KIND_SAMPLE);
+  return k | (rung[i].sampled ? HONE_KIND_SAMPLE : HONE_KIND_TOP);
 }
 
 static hone_status record_ladder(run *r, const hone_rung *rung, int winner, hone_err *err)
@@ -328,7 +328,7 @@ static hone_status record_ladder(run *r, const hone_rung *rung, int winner, hone
     r->out->counts.simulated++;
     count_failure(r, &rung[i].sim);
     st = recorder_add(r->recorder, &hone_evaluator_simulator, r->candidate[i].text, &rung[i].sim,
-                      rung[i].model.cycles, kinds_of(r, i, winner), err);
+                      rung[i].model.cycles, kinds_of(r, rung, i, winner), err);
   }
   return st;
 }

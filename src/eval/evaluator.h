@@ -63,7 +63,8 @@ typedef struct {
   hone_schedule schedule;
   hone_outcome model, sim;
   bool simulated;
-  bool wanted; /* default, incumbent: simulate whatever the model says */
+  bool sampled; /* set by the ladder: simulated as one of the samples */
+  bool wanted;  /* default, incumbent: simulate whatever the model says */
 } hone_rung;
 
 typedef struct {
@@ -79,7 +80,9 @@ typedef struct {
 
 /* Simulates the first k rungs, the wanted ones and the samples; widens k until no
  * unsimulated rung has model cycles * (5 % quantile of sim/model so far) below the
- * best simulated (DESIGN section 7), at most to max_k. A failed simulation never
+ * best simulated (DESIGN section 7), at most to max_k. Of those, schedules with tiles
+ * that were simulated least often come first: the model errs alike for equal tiles, so
+ * the best by the model tend to be one schedule many times over.  A failed simulation never
  * wins. Fills fidelity: error and kendall_tau over the samples (the first k and an
  * incumbent were chosen by their figures and nearly tie, so they would only show
  * noise) or, when those are fewer than two, over all that was simulated, as are

@@ -4,10 +4,12 @@
  * below its model figure a schedule may fall: 5 % fall below the quantile q. An
  * unsimulated rung with model * q under the best simulated could still win, so k
  * widens, a fixed number at a time (never one derived from threads), until there
- * is none or max_k is reached. */
+ * is none or max_k is reached. The best by the model are often one set of tiles with
+ * many placements, right or wrong together: kinds of tiles take turns. */
 #include "config.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/checked.h"
@@ -99,19 +101,46 @@ static void mark_samples(int n, const hone_rung *rung, int first, const hone_lad
   }
 }
 
-/* Marks the next `chunk` unsimulated rungs that could still win; 0 when none can. */
-static int mark_promising(int n, const hone_rung *rung, const hone_ladder_options *o, int chunk, double q, int64_t best,
-                          bool *pick, int *k)
+/* Do the schedules cut every dim alike? What the model gets wrong it gets wrong for
+ * all of these. */
+static bool alike(const hone_schedule *a, const hone_schedule *b)
 {
-  int marked = 0;
-  for (int i = 0; i < n && marked < chunk; i++) {
-    pick[i] = false;
-    if (rung[i].simulated || rung[i].model.reason != HONE_REASON_NONE || !affordable(&rung[i], o)) continue;
-    if (best != INT64_MAX && (double)rung[i].model.cycles * q >= (double)best) break; /* ordered: nobody after it either */
-    pick[i] = true;
-    marked++;
-    if (i + 1 > *k) *k = i + 1;
+  return memcmp(a->tile, b->tile, sizeof a->tile) == 0;
+}
+
+/* first[i]: the first rung with the tiles of rung i. */
+static void group(int n, const hone_rung *rung, int *first)
+{
+  for (int i = 0; i < n; i++) {
+    first[i] = i;
+    for (int j = 0; j < i && first[i] == i; j++)
+      if (first[j] == j && alike(&rung[i].schedule, &rung[j].schedule)) first[i] = j;
   }
+}
+
+/* Marks the next `chunk` unsimulated rungs that could still win, of kinds of tiles
+ * simulated least often first, then by rank; 0 when none can. seen[i]: how often the
+ * kind that begins at rung i has been simulated. */
+static int mark_promising(int n, const hone_rung *rung, const hone_ladder_options *o, int chunk, double q, int64_t best,
+                          const int *first, bool *pick)
+{
+  int marked = 0, *seen = hone_heap_alloc((size_t)n, sizeof *seen);
+  for (int i = 0; i < n; i++) {
+    seen[first[i]] += rung[i].simulated;
+    pick[i] = false;
+  }
+  for (; marked < chunk; marked++) {
+    int next = -1;
+    for (int i = 0; i < n; i++) {
+      if (pick[i] || rung[i].simulated || rung[i].model.reason != HONE_REASON_NONE || !affordable(&rung[i], o)) continue;
+      if (best != INT64_MAX && (double)rung[i].model.cycles * q >= (double)best) break; /* ordered: nobody after it either */
+      if (next < 0 || seen[first[i]] < seen[first[next]]) next = i;
+    }
+    if (next < 0) break;
+    pick[next] = true;
+    seen[first[next]]++;
+  }
+  free(seen);
   return marked;
 }
 
@@ -149,18 +178,23 @@ hone_status hone_ladder_run(hone_evaluator *sim, int n, hone_rung *rung, const h
   *fidelity = (hone_fidelity){ 0 };
   if (n < 1) return HONE_OK;
   bool *pick = hone_heap_alloc((size_t)n, sizeof *pick), *sample = hone_heap_alloc((size_t)n, sizeof *sample);
-  int k = o->k < n ? o->k : n;
+  int k = o->k < n ? o->k : n, *first = hone_heap_alloc((size_t)n, sizeof *first);
+  group(n, rung, first);
   mark_samples(n, rung, k, o, sample);
   for (int i = 0; i < n; i++) pick[i] = sample[i] || rung[i].wanted || (i < k && affordable(&rung[i], o));
+  for (int i = 0; i < n; i++) rung[i].sampled = sample[i];
   hone_status st = simulate(sim, n, rung, pick, o, err);
   while (st == HONE_OK && k < o->max_k && !stop(o)) {
     int64_t best;
     double q = lower_ratio(n, rung, &best);
     int chunk = (int)hone_min64(o->k > 0 ? o->k : 1, o->max_k - k);
-    if (mark_promising(n, rung, o, chunk, q, best, pick, &k) == 0) break;
+    int marked = mark_promising(n, rung, o, chunk, q, best, first, pick);
+    if (marked == 0) break;
+    k += marked;
     st = simulate(sim, n, rung, pick, o, err);
   }
   if (st == HONE_OK) measure(n, rung, sample, k, fidelity);
+  free(first);
   free(sample);
   free(pick);
   return st;

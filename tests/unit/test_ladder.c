@@ -148,6 +148,31 @@ START_TEST(ladder_widens_while_an_unsimulated_rung_may_win)
 }
 END_TEST
 
+/* All tiles but those of rungs 70 and 95 are alike and bad: 70 has its turn although the model
+ * ranks 62 others before it. */
+START_TEST(ladder_gives_every_kind_of_tiles_a_turn)
+{
+  hone_rung *rung = hone_heap_alloc(RUNGS, sizeof *rung);
+  hone_evaluator *e = NULL;
+  hone_fidelity f;
+  hone_err err;
+  hone_err_init(&err);
+  ck_assert_int_eq(hone_evaluator_new(&fake, NULL, NULL, &e, &err), HONE_OK);
+  for (int i = 0; i < RUNGS; i++) {
+    rung[i].model.cycles = 1000 + i;
+    rung[i].schedule.tile[1][0] = i == 70 ? 900 : i == 95 ? 1005 : 1300;
+    rung[i].schedule.at[0][1] = (int8_t)i;
+  }
+  rung[95].wanted = true; /* shows that schedules may do far better than the model says */
+  hone_ladder_options o = { .k = 8, .samples = 0, .max_k = 16 };
+  ck_assert_int_eq(hone_ladder_run(e, RUNGS, rung, &o, &f, &err), HONE_OK);
+  ck_assert(rung[70].simulated && !rung[70].sampled && rung[14].simulated && !rung[15].simulated);
+  ck_assert_int_eq(f.top_k, 16);
+  hone_evaluator_free(e);
+  free(rung);
+}
+END_TEST
+
 START_TEST(ladder_ranks_the_samples)
 {
   /* The first ten run in the opposite order of their model figures, the rest in
@@ -209,6 +234,7 @@ int main(void)
   tcase_add_test(c, fidelity_without_data_is_undefined);
   tcase_add_test(c, ladder_stops_when_nobody_can_win);
   tcase_add_test(c, ladder_widens_while_an_unsimulated_rung_may_win);
+  tcase_add_test(c, ladder_gives_every_kind_of_tiles_a_turn);
   tcase_add_test(c, ladder_ranks_the_samples);
   tcase_add_test(c, ladder_goes_on_past_failures);
   tcase_add_test(c, ladder_reports_the_first_error_and_obeys_interrupts);
