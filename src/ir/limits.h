@@ -9,7 +9,7 @@ enum {
   HONE_MAX_OPTIONS = 16,
   HONE_MAX_DIMS = 12,
   HONE_MAX_TENSORS = 16,
-  HONE_MAX_STAGES = 8,
+  HONE_MAX_STAGES = 12,
   HONE_MAX_READS = 4,    /* tensors one stage reads */
   HONE_MAX_RANK = 6,
   HONE_MAX_TERMS = 3,    /* dims in one axis expression */

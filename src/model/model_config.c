@@ -287,6 +287,8 @@ static void copy_structure(const hone_model_reader *r)
   c->qk_norm = a->qk_norm;
   c->sinks = a->sinks;
   c->clamped_gate = a->clamped_gate;
+  const json_t *limit = hone_model_find(r, "swiglu_limit");
+  c->odd_clamp = limit && json_number_value(limit) != 7;
   c->scaled_embedding = a->scaled_embedding;
   c->shards = 1;
   c->whole_vocabulary = c->vocabulary;

@@ -36,6 +36,7 @@ typedef struct {
   bool fused_qkv, fused_gate_up; /* stored, and run, as one matmul */
   bool post_norms;               /* also a norm after attention and after the MLP, before the addition */
   bool qk_norm, sinks, clamped_gate, scaled_embedding;
+  bool odd_clamp; /* the clamp is not at 7 */
   int64_t attention_cap, logit_cap; /* softcapping; 0: none */
   const char *gate;              /* "silu", "gelu": of the gate */
   int64_t window, window_layers; /* layers that see the last `window` tokens only; 0: none */

@@ -31,12 +31,10 @@ bool hone_phase_find(const char *name, hone_phase *out)
   return false;
 }
 
-static const char no_gather[] = "not tuned yet: move stages are not supported";
 static const char no_choice[] = "not tuned yet: choosing the largest is no stage";
 static const char no_guard[] = "not tuned yet: guards (masks) are not supported";
-static const char no_sinks[] = "not tuned yet: attention sinks are not supported";
 static const char no_odd[] = "not tuned yet: an odd number of elements cannot be paired";
-static const char no_clamp[] = "not tuned yet: no map stage clamps at a constant";
+static const char no_clamp[] = "not tuned yet: a swiglu_limit that is not 7";
 static const char no_group[] = "not tuned yet: grouped matmul, rows per expert are known at run time only";
 static const char no_link[] = "not tuned yet: communication between shards";
 
@@ -155,12 +153,6 @@ static hone_model_item other(const char *role, int64_t count, const char *name, 
   return x;
 }
 
-static void add_other(builder *b, const char *role, int64_t count, const char *name, const char *reason, const hone_size *sizes)
-{
-  hone_model_item x = other(role, count, name, reason, sizes);
-  add(b, &x);
-}
-
 /* Maps over a matrix of activations. */
 static hone_model_item begin_elementwise(builder *b, const char *role, int64_t count, const char *name, const char *reason,
                                          int64_t tokens, int64_t width)
@@ -233,7 +225,7 @@ static void add_attention_item(builder *b, attention a, int64_t count, int64_t w
   bool prefill = b->q->phase == HONE_PHASE_PREFILL;
   int64_t context = b->q->context, queries = prefill ? context : 1;
   if (window >= context) window = 0; /* all of the context is seen */
-  const char *missing = prefill ? no_guard : b->c->sinks ? no_sinks : "";
+  const char *missing = prefill ? no_guard : "";
   hone_model_item x = other("attention", count, "attention", missing,
                             SIZES({"batch", b->q->batch}, {"heads", a.heads}, {"kv_heads", a.kv_heads}, {"queries", queries},
                                   {"keys", !prefill && window > 0 ? window : context}, {"head_dim", a.key_dim},
@@ -356,8 +348,10 @@ static void add_latent_attention(builder *b)
 
 static void add_gate(builder *b, const char *role, int64_t count, int64_t tokens, int64_t width)
 {
-  hone_model_item x = begin_elementwise(b, role, count, "gated_activation", b->c->clamped_gate ? no_clamp : "", tokens, width);
-  put_option(&x, "activation", b->c->gate);
+  bool clamped = b->c->clamped_gate;
+  hone_model_item x = begin_elementwise(b, role, count, clamped ? "clamped_gate" : "gated_activation",
+                                        clamped && b->c->odd_clamp ? no_clamp : "", tokens, width);
+  if (!clamped) put_option(&x, "activation", b->c->gate);
   add(b, &x);
 }
 
@@ -409,13 +403,21 @@ static void add_router(builder *b)
   add(b, &x);
 }
 
+/* `tokens` rows of `rows`, by index. */
+static void add_gather(builder *b, const char *role, int64_t count, int64_t tokens, int64_t width, int64_t rows)
+{
+  hone_model_item x = other(role, count, "embedding", "", SIZES({"tokens", tokens}, {"width", width}, {"vocabulary", rows}));
+  put_format(&x, "", b->q->formats.activations);
+  add(b, &x);
+}
+
 static void add_experts(builder *b)
 {
   const hone_model_config *c = b->c;
   if (c->moe_layers == 0) return;
   int64_t rows = times(b, b->tokens, c->top_k), w = c->expert_width, h = c->hidden, n = c->moe_layers;
   add_router(b);
-  add_other(b, "rows to experts", n, "gather_rows", no_gather, SIZES({"tokens", rows}, {"width", h}));
+  add_gather(b, "rows to experts", n, rows, h, b->tokens);
   if (c->fused_gate_up)
     add_grouped(b, "experts' gate_up_proj", rows, 2 * w, h);
   else {
@@ -424,8 +426,10 @@ static void add_experts(builder *b)
   }
   add_gate(b, "experts' act(gate) * up", n, rows, w);
   add_grouped(b, "experts' down_proj", rows, h, w);
-  add_other(b, "weighted sum of experts", n, "scatter_add", no_gather,
-            SIZES({"tokens", b->tokens}, {"top_k", c->top_k}, {"width", h}));
+  hone_model_item sum = other("weighted sum of experts", n, "weighted_rows", "",
+                              SIZES({"tokens", b->tokens}, {"top_k", c->top_k}, {"width", h}, {"rows", rows}));
+  put_format(&sum, "", b->q->formats.activations);
+  add(b, &sum);
   if (c->shared_width == 0) return;
   add_mlp(b, "shared gate_proj", "shared up_proj", "shared gate_up_proj", "shared down_proj", n, c->shared_width);
   add_residual(b, "shared expert add", n);

@@ -30,10 +30,10 @@ lengths() {
 }
 
 tune llama 0 --model llama-3-8b --phase decode --batch 8 --context 4096 --machine trainium2-core && lengths llama 13 0
-tune qwen3 0 --model qwen3-30b-a3b --phase prefill --context 512 --machine trainium2-core && lengths qwen3 14 6
+tune qwen3 0 --model qwen3-30b-a3b --phase prefill --context 512 --machine trainium2-core && lengths qwen3 16 4
 is qwen3 model.parameters 30532122624
 is qwen3 model.formats.weights bf16
-tune deepseek 0 --model deepseek-v3 --phase decode --batch 4 --context 1024 --machine trainium2-core && lengths deepseek 24 5
+tune deepseek 0 --model deepseek-v3 --phase decode --batch 4 --context 1024 --machine trainium2-core && lengths deepseek 26 3
 is deepseek model.formats.weights fp8e4m3
 is deepseek model.formats.other_weights bf16
 is deepseek operators.2.problem.formats.W fp8e4m3
@@ -41,7 +41,7 @@ is deepseek operators.2.problem.formats.Y bf16
 is deepseek capacity.fits false
 [ "$(json --length "$work/out" model.left_out)" -eq 1 ] || fail "deepseek: does not say what is left out"
 tune "deepseek prefill" 0 --model deepseek-v3 --phase prefill --context 256 --machine trainium2-core --tensor-parallel 64 &&
-  lengths "deepseek prefill" 22 8
+  lengths "deepseek prefill" 24 6
 is "deepseek prefill" model.tensor_parallel 64
 is "deepseek prefill" capacity.fits true
 

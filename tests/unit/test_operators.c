@@ -143,6 +143,17 @@ START_TEST(elementwise)
     double g = at("G", 3, w, 0, 0);
     near(at("Y", 3, w, 0, 0), g / (1 + exp(-g)) * at("U", 3, w, 0, 0));
   }
+  run("clamped_gate --size tokens=5,width=37 --dtype fp32");
+  for (int w = 0; w < W; w++) {
+    double g = fmin(at("G", 3, w, 0, 0), 7), u = fmin(fmax(at("U", 3, w, 0, 0), -7), 7);
+    near(at("Y", 3, w, 0, 0), (u + 1) * g / (1 + exp(-1.702 * g)));
+  }
+  run("weighted_rows --size tokens=5,top_k=3,width=37,rows=9 --dtype fp32"); /* X is the view of what I names */
+  for (int w = 0; w < W; w++) {
+    double y = 0;
+    for (int k = 0; k < 3; k++) y += at("X", 4, k, w, 0) * at("P", 4, k, 0, 0);
+    near(at("Y", 4, w, 0, 0), y);
+  }
   run("residual_add --size tokens=5,width=37 --dtype fp32");
   for (int w = 0; w < W; w++) near(at("Y", 0, w, 0, 0), at("X", 0, w, 0, 0) + at("R", 0, w, 0, 0));
   run("transpose --size b=2,rows=5,columns=7 --dtype fp32");
@@ -154,16 +165,25 @@ END_TEST
 
 static double squashed(double x, double cap) { return cap > 0 ? cap * tanh(x / cap) : x; }
 
-static const double caps[] = {0, 2};
+static const struct {
+  double cap;
+  bool sinks;
+  const char *text;
+} variants[] = {
+    {0, false, "attention --size batch=2,heads=6,kv_heads=2,queries=3,keys=13,head_dim=4,value_dim=5 --dtype fp32"},
+    {2, false, "attention --size batch=2,heads=6,kv_heads=2,queries=3,keys=13,head_dim=4,value_dim=5,cap=2 --dtype fp32 --option softcap=yes"},
+    {0, true, "attention --size batch=2,heads=6,kv_heads=2,queries=3,keys=13,head_dim=4,value_dim=5 --dtype fp32 --option sinks=yes"},
+    {2, true, "attention --size batch=2,heads=6,kv_heads=2,queries=3,keys=13,head_dim=4,value_dim=5,cap=2 --dtype fp32 "
+              "--option softcap=yes,sinks=yes"},
+};
 
 START_TEST(attention)
 {
-  double cap = caps[_i], score[13];
-  run(_i ? "attention --size batch=2,heads=6,kv_heads=2,queries=3,keys=13,head_dim=4,value_dim=5,cap=2 --dtype fp32 --option softcap=yes"
-         : "attention --size batch=2,heads=6,kv_heads=2,queries=3,keys=13,head_dim=4,value_dim=5 --dtype fp32");
+  double cap = variants[_i].cap, score[13];
+  run(variants[_i].text);
   for (int i = 0; i < 2 * 3 * 2 * 3; i++) {
     int b = i / 18, q = i / 6 % 3, g = i / 3 % 2, r = i % 3;
-    double sum = 0;
+    double sum = variants[_i].sinks ? exp(at("Z", g, r, 0, 0)) : 0;
     for (int s = 0; s < 13; s++) {
       score[s] = 0;
       for (int d = 0; d < 4; d++) score[s] += at5("Q", b, q, g, r, d) * at("K", b, s, g, d) / sqrt(4);
@@ -334,7 +354,7 @@ int main(void)
   tcase_add_test(t, layer_norm);
   tcase_add_test(t, rotary);
   tcase_add_test(t, elementwise);
-  tcase_add_loop_test(t, attention, 0, 2);
+  tcase_add_loop_test(t, attention, 0, 4);
   tcase_add_test(t, attention_latent);
   tcase_add_test(t, products);
   tcase_add_loop_test(t, vectors_have_exact_work_and_bytes, 0, 6);
