@@ -68,7 +68,11 @@ static void change(hone_rng *r, json_t *root)
       const char *theirs = random_key(r, other);
       json_object_set(o, theirs, json_object_get(other, theirs));
       json_decref(other);
-    } else if (json_is_integer(v)) json_object_set_new(o, key, json_integer(1 + hone_rng_below(r, 1 + 2 * llabs(json_integer_value(v)))));
+    } else if (json_is_integer(v)) {
+      int64_t was = json_integer_value(v), most = INT64_MAX - 1; /* a change may have made it huge */
+      if (was > INT64_MIN / 4 && was < INT64_MAX / 4) most = 1 + 2 * llabs(was);
+      json_object_set_new(o, key, json_integer(1 + hone_rng_below(r, most)));
+    }
   }
 }
 
