@@ -225,7 +225,8 @@ START_TEST(items_load_as_operators)
     ck_assert_msg(hone_operator_load_spec(path.data, &x->spec, &op, &err) == HONE_OK, "%s: %s", x->role, err.message);
     hone_text_fini(&path);
     if (strcmp(x->spec.operator_name, "matmul") == 0) ck_assert_int_eq(op.nstages, 1 + x->spec.noptions);
-    ck_assert_int_eq(op.tensor[hone_operator_find_tensor(&op, "Y")].format, c.format);
+    for (int t = 0; t < op.ntensors; t++)
+      if (op.tensor[t].role == HONE_ROLE_OUTPUT) ck_assert_int_eq(op.tensor[t].format, c.format); /* the cache's too: not chosen here */
   }
 }
 END_TEST

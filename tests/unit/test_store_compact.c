@@ -209,7 +209,7 @@ START_TEST(repair_throws_nothing_away)
   fill(path_a, 0, 1);
   hone_store *s = unit_open(path_a, HONE_STORE_WRITE);
   for (int i = 0; i < 3; i++) { /* under one name, again and again */
-    fixture_save(fixture_path("a.hone/foreign.h5"), "x", (size_t)i + 1);
+    fixture_save(fixture_path("a.hone/foreign.h5"), "xxx", (size_t)i + 1);
     unit_ok(hone_store_refresh(s, &err), &err);
     unit_ok(hone_store_repair(s, &moved, &err), &err);
     ck_assert_int_eq(moved, 1);
