@@ -10,7 +10,7 @@
 #   ```LANGUAGE FILE   written to FILE before anything is run
 #
 # and other blocks are for reading. Without HONE_DOCS_FULL every `hone tune` gets a
-# small budget unless it states one.
+# small budget unless it states one, and `hone emit` looks near tuned sizes only.
 . "${srcdir:-.}/tests/cli/lib.sh"
 full=${HONE_DOCS_FULL:-}
 
@@ -23,6 +23,9 @@ if [ -z "$full" ] && [ "\$1" = tune ]; then
     *..*) set -- "\$@" --budget 10 --top-k 1 --samples 0 ;;
     *) set -- "\$@" --budget 10 --top-k 1 --samples 0 --max-k 1 ;;
   esac
+fi
+if [ -z "$full" ] && [ "\$1" = emit ]; then
+  case " \$* " in *" --near "*) ;; *) set -- "\$@" --near 1 ;; esac
 fi
 exec "$hone_binary" "\$@"
 EOF

@@ -7,13 +7,13 @@
 # tune MACHINE FORMAT SIZE
 tune() {
   machine=$top/data/machines/$1.yaml name="$1 $2 $3"
-  expect 0 "$name" hone tune --data "$top" --operator matmul --size "$3" --dtype "$2" --machine "$machine" --budget 600 --json || return
+  expect 0 "$name" hone tune --data "$top" --operator matmul --size "$3" --dtype "$2" --machine "$machine" --budget 250 --json || return
   cp "$work/out" "$work/tuned"
   bound=$(json "$work/tuned" bound_cycles) best=$(json "$work/tuned" best.sim_cycles) default=$(json "$work/tuned" default.sim_cycles)
   [ "$bound" -le "$best" ] || fail "$name: bound $bound above the best $best"
   [ "$best" -le "$default" ] || fail "$name: best $best worse than the default $default"
   [ "$(json "$work/tuned" counts.failed)" -eq 0 ] || fail "$name: failures: $(json "$work/tuned" counts)"
-  [ "$(json "$work/tuned" counts.evaluated)" -eq 600 ] || fail "$name: only $(json "$work/tuned" counts.evaluated) evaluated"
+  [ "$(json "$work/tuned" counts.evaluated)" -eq 250 ] || fail "$name: only $(json "$work/tuned" counts.evaluated) evaluated"
   json "$work/tuned" best.schedule >"$work/schedule"
   expect 0 "$name" hone simulate --data "$top" --operator matmul --size "$3" --dtype "$2" --machine "$machine" \
     --schedule "@$work/schedule" --check-numerics --json
