@@ -99,7 +99,7 @@ int main(int argc, char **argv)
   updating = argc > 1 && !strcmp(argv[1], "--update");
   Suite *s = suite_create("golden");
   TCase *c = tcase_create("all");
-  tcase_set_timeout(c, 120);
+  unit_timeout(c, 120);
   tcase_add_test(c, results_are_those_of_their_version);
   suite_add_tcase(s, c);
   return unit_run(s);

@@ -380,7 +380,7 @@ int main(void)
   Suite *s = suite_create("verifier against damaged programs");
   TCase *t = tcase_create("single corruptions");
   printf("seed %d, %d cases, %d kinds x %d\n", SEED, case_count(CASES), KINDS, MUTANTS_PER_KIND);
-  tcase_set_timeout(t, 120);
+  unit_timeout(t, 120);
   tcase_add_test(t, damage_is_refused);
   suite_add_tcase(s, t);
   return unit_run(s);

@@ -161,7 +161,7 @@ int main(void)
   Suite *s = suite_create("backend on random schedules");
   TCase *t = tcase_create("random cases");
   printf("seed %d, %d cases\n", SEED, case_count(CASES));
-  tcase_set_timeout(t, 120);
+  unit_timeout(t, 120);
   tcase_add_test(t, schedules_compile_and_verify);
   tcase_add_test(t, few_semaphores);
   tcase_add_test(t, damaged_bytes);

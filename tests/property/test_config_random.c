@@ -160,7 +160,7 @@ int main(void)
 {
   Suite *s = suite_create("config_random");
   TCase *t = tcase_create("config_random");
-  tcase_set_timeout(t, 60);
+  unit_timeout(t, 60);
   tcase_add_loop_test(t, changed_files_are_read_or_refused, 0, NMODELS);
   suite_add_tcase(s, t);
   return unit_run(s);

@@ -83,7 +83,7 @@ int main(void)
   Suite *s = suite_create("default schedule");
   TCase *t = tcase_create("random cases");
   printf("seed %d, %d cases\n", SEED, case_count(CASES));
-  tcase_set_timeout(t, 60);
+  unit_timeout(t, 60);
   tcase_add_test(t, a_legal_default_where_anything_is_legal);
   suite_add_tcase(s, t);
   return unit_run(s);

@@ -111,7 +111,7 @@ int main(void)
 {
   Suite *s = suite_create("ir_texts");
   TCase *t = tcase_create("ir_texts");
-  tcase_set_timeout(t, 60);
+  unit_timeout(t, 60);
   tcase_add_loop_test(t, damaged_texts_are_loaded_or_refused, 0, 2);
   suite_add_tcase(s, t);
   return unit_run(s);

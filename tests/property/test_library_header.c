@@ -328,7 +328,7 @@ int main(void)
   Suite *s = suite_create("library header");
   TCase *t = tcase_create("random libraries");
   printf("seed %d, %d cases\n", SEED, case_count(CASES));
-  tcase_set_timeout(t, 3600);
+  unit_timeout(t, 3600);
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, headers_answer_as_the_library);
   tcase_add_test(t, no_undefined_behaviour);

@@ -188,7 +188,7 @@ int main(void)
   Suite *s = suite_create("model properties");
   TCase *t = tcase_create("random cases");
   printf("seed %d\n", SEED);
-  tcase_set_timeout(t, 120);
+  unit_timeout(t, 120);
   tcase_add_test(t, invariants);
   tcase_add_test(t, batch_is_scalar);
   tcase_add_test(t, huge_sizes);

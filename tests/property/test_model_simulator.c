@@ -119,7 +119,7 @@ int main(void)
   Suite *s = suite_create("model against simulator");
   TCase *t = tcase_create("random cases");
   printf("seed %d, %d cases\n", SEED, CASES);
-  tcase_set_timeout(t, 120);
+  unit_timeout(t, 120);
   tcase_add_test(t, bound_below_error_small);
   tcase_add_test(t, clipped_tiles_stop_the_array);
   tcase_add_test(t, a_clipped_trip_moves_all_again);

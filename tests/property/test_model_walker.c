@@ -41,7 +41,7 @@ int main(void)
   Suite *s = suite_create("model against walker");
   TCase *t = tcase_create("random cases");
   printf("seed %d, %d cases\n", SEED, case_count(CASES));
-  tcase_set_timeout(t, 120);
+  unit_timeout(t, 120);
   tcase_add_test(t, counts_agree);
   suite_add_tcase(s, t);
   return unit_run(s);

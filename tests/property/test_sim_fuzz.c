@@ -90,7 +90,7 @@ int main(void)
   Suite *s = suite_create("damaged programs");
   TCase *t = tcase_create("mutants");
   printf("seed %d, %d programs x %d mutants\n", SEED, PROGRAMS, MUTANTS);
-  tcase_set_timeout(t, 120);
+  unit_timeout(t, 120);
   tcase_add_test(t, damage_is_survived);
   suite_add_tcase(s, t);
   return unit_run(s);

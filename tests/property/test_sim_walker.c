@@ -227,7 +227,7 @@ int main(void)
   Suite *s = suite_create("simulator against walker and reference");
   TCase *t = tcase_create("random cases");
   printf("seed %d, %d cases, %d with numbers\n", SEED, case_count(CASES), case_count(NUMERIC_CASES));
-  tcase_set_timeout(t, 120);
+  unit_timeout(t, 120);
   tcase_add_test(t, counts_agree);
   tcase_add_test(t, numbers_are_right);
   suite_add_tcase(s, t);

@@ -359,7 +359,7 @@ int main(void)
 {
   Suite *s = suite_create("space enumeration");
   TCase *t = tcase_create("space enumeration");
-  tcase_set_timeout(t, 120);
+  unit_timeout(t, 120);
   tcase_add_test(t, small_spaces_match_brute_force);
   tcase_add_test(t, real_spaces_stay_legal);
   tcase_add_test(t, small_real_space_is_reached);

@@ -778,7 +778,7 @@ int main(void)
 {
   Suite *suite = suite_create("library_store");
   TCase *c = tcase_create("store");
-  tcase_set_timeout(c, 60);
+  unit_timeout(c, 60);
   tcase_add_checked_fixture(c, set_up, tear_down);
   tcase_add_test(c, the_best_is_chosen_with_its_evidence);
   tcase_add_loop_test(c, evidence_is_the_same_for_both, 0, NCHOICES);

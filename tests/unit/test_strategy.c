@@ -440,7 +440,7 @@ int main(void)
 {
   Suite *s = suite_create("strategy");
   TCase *t = tcase_create("strategy");
-  tcase_set_timeout(t, 60);
+  unit_timeout(t, 60);
   tcase_add_test(t, proposals_are_legal_and_distinct);
   tcase_add_test(t, same_seed_same_sequence);
   tcase_add_test(t, small_spaces_end_exhausted);

@@ -237,7 +237,7 @@ int main(void)
 {
   Suite *s = suite_create("tune");
   TCase *c = tcase_create("all");
-  tcase_set_timeout(c, 60);
+  unit_timeout(c, 60);
   tcase_add_test(c, best_is_between_bound_and_default);
   tcase_add_test(c, a_budget_of_one_is_the_default);
   tcase_add_test(c, a_small_space_is_exhausted);
